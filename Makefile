@@ -1,0 +1,54 @@
+# `make demo` on a fresh clone installs what it needs into .venv and runs the car plant. `make help` lists the rest.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/ready
+
+.PHONY: help demo test lint format cases fuzz mutants peers clean
+.DEFAULT_GOAL := help
+
+help: ## list the targets
+	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-10s %s\n", $$1, $$2 }'
+
+# Anew when the dependencies change. Java comes from PyPI only where the machine has none that Spark can use.
+$(READY): pyproject.toml
+	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(RUN) -c 'import sys; from slackwater.spark.java import find_java; sys.exit(find_java() is None)' \
+		|| $(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev,java]'
+	touch $@
+
+demo: $(READY) ## the car plant: data arrives, views move, and what each step costs
+	$(RUN) -m examples.car_plant
+
+test: $(READY) ## everything that must hold, under 15 minutes on two cores
+	$(RUN) -m pytest $(ARGS)
+
+lint: $(READY) ## style and types
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+format: $(READY) ## put the code in its usual shape
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+cases: $(READY) ## rewrite what the case files expect, from what the engine answers
+	$(RUN) -m tests.cases --rewrite $(ARGS)
+
+fuzz: $(READY) ## random schemas, views, changes and schedules against recomputation
+	$(RUN) -m tests.fuzz $(ARGS)
+
+mutants: $(READY) ## break each change rule once and see that the suite notices
+	$(RUN) -m tests.mutants $(ARGS)
+
+bench-%: $(READY) ## measure, such as bench-tpch
+	$(RUN) -m bench.$* $(ARGS)
+
+peers: $(READY) ## the same views beside other systems
+	$(RUN) -m bench.peers $(ARGS)
+
+clean: ## remove what was installed and measured
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

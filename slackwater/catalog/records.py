@@ -1,0 +1,100 @@
+"""What exists: tables, views, what was done. Plain data, stored as JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from slackwater.plan import Column
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows that may be inserted, updated, deleted."""
+
+    name: str
+    columns: tuple[Column, ...]
+    primary_key: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()  # columns that may not be NULL
+    options: dict[str, str] = field(default_factory=dict)
+    next_id: int = 1  # the identity of the next row that arrives
+
+    @property
+    def append_only(self) -> bool:
+        return self.options.get("append_only", "false").lower() == "true"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What readers of a view see: its buffers at these versions, which reflect the tables at those."""
+
+    buffers: dict[str, int]
+    as_of: dict[str, int]
+    at: float
+
+
+@dataclass(frozen=True)
+class View:
+    """A query kept up to date. `reason` says why it is refreshed in full, if it is."""
+
+    name: str
+    text: str
+    columns: tuple[Column, ...]
+    options: dict[str, str] = field(default_factory=dict)
+    reads: tuple[str, ...] = ()  # the tables and views its text names
+    incremental: bool = True
+    reason: str | None = None
+    place: tuple[int, int] | None = None  # where in the text the reason stands
+    fingerprints: dict[str, str] = field(default_factory=dict)  # of its paths, to recognise what an earlier release wrote
+    answer: Answer | None = None
+    error: str | None = None  # why its last refresh failed
+
+    @property
+    def on_read(self) -> bool:
+        """Whether reading the view brings it up to date first."""
+        return self.options.get("trigger", "on read") == "on read"
+
+
+@dataclass(frozen=True)
+class Done:
+    """A line of the history: one statement or refresh, what it did and what it cost."""
+
+    action: str
+    target: str
+    statement: str
+    at: float
+    seconds: float
+    cpu_seconds: float | None = None
+    added: int = 0
+    removed: int = 0
+    how: str = ""
+    reason: str = ""
+    step: str = ""
+
+
+Relation = Table | View
+
+
+def to_json(record: Relation | Done) -> str:
+    return json.dumps({"kind": type(record).__name__.lower(), **asdict(record)})
+
+
+def relation_from_json(text: str) -> Relation:
+    facts: dict[str, Any] = json.loads(text)
+    kind = facts.pop("kind")
+    facts["columns"] = tuple(Column(**c) for c in facts["columns"])
+    for name in ("primary_key", "required", "reads", "place"):
+        if facts.get(name) is not None:
+            facts[name] = tuple(facts[name])
+    if kind == "table":
+        return Table(**facts)
+    if facts["answer"] is not None:
+        facts["answer"] = Answer(**facts["answer"])
+    return View(**facts)
+
+
+def done_from_json(text: str) -> Done:
+    facts: dict[str, Any] = json.loads(text)
+    facts.pop("kind")
+    return Done(**facts)

@@ -1,0 +1,101 @@
+"""The command line: what can be asked for, and who answers."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+EXIT_CODES = "exit codes: 0 all statements ran, 1 one failed, 2 the command line is wrong"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the answer is the exit code."""
+    options = parser().parse_args(arguments)
+    try:
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return code
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="slackwater", description="Materialized views for Spark, kept up to date incrementally.")
+    top.add_argument("--version", action="version", version=f"slackwater {own_version()}")
+    commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_sql(commands)
+    _add_doctor(commands)
+    return top
+
+
+def own_version() -> str:
+    try:
+        return version("slackwater")
+    except PackageNotFoundError:  # run from a folder, not installed
+        return "unknown"
+
+
+def _add_sql(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    sql = commands.add_parser(
+        "sql",
+        help="run statements, or start a shell",
+        description="Run the statements of -e, of a file, or of standard input. In a terminal, without any of them, start a shell.",
+        epilog=EXIT_CODES,
+    )
+    sql.add_argument("file", nargs="?", metavar="FILE", help="a file of statements, each ended by a semicolon; - is standard input")
+    sql.add_argument("-e", "--execute", action="append", metavar="STATEMENTS", help="run these statements; may be given several times")
+    _add_warehouse(sql)
+    sql.add_argument("--engine", default="spark", metavar="ENGINE", help="spark (default), sail, a master such as local[2], or sc://host:port")
+    sql.add_argument("--format", choices=("table", "csv", "json"), default="table", help="how rows are written; json is one object a line")
+    sql.add_argument("--read-only", action="store_true", help="change nothing; works beside another session that writes")
+    sql.add_argument("--keep-going", action="store_true", help="go on after a statement that failed")
+    sql.set_defaults(run=_run_sql)
+
+
+def _add_doctor(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    doctor = commands.add_parser(
+        "doctor",
+        help="check that this machine and the warehouse are sound",
+        description="Check Python, Java, Spark, Sail, the disk and the warehouse, and say what to do about what is wrong.",
+        epilog="exit codes: 0 nothing is wrong, 1 a check failed, 2 the command line is wrong",
+    )
+    _add_warehouse(doctor)
+    doctor.add_argument("--quick", action="store_true", help="do not start the engines")
+    doctor.add_argument("--json", action="store_true", help="write the checks as JSON")
+    doctor.set_defaults(run=_run_doctor)
+
+
+def _add_warehouse(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--warehouse",
+        type=Path,
+        default=Path(os.environ.get("SLACKWATER_WAREHOUSE", "./warehouse")),
+        metavar="DIR",
+        help="where tables and views live (default: $SLACKWATER_WAREHOUSE, or ./warehouse)",
+    )
+
+
+# The commands are imported when they run: `--help` and `--version` need not wait for Spark's client.
+
+
+def _run_sql(options: argparse.Namespace) -> int:
+    from slackwater.cli.sql import run
+
+    return run(options)
+
+
+def _run_doctor(options: argparse.Namespace) -> int:
+    from slackwater.cli.doctor import run
+
+    return run(options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,7 @@
+"""The plan of a change. One operator, one file, its equation on top. Nothing here knows that Spark exists."""
+
+from slackwater.delta.flush import first_flush, how, next_flush
+from slackwater.delta.partials import split
+from slackwater.delta.rows import ADDED, ID, KEPT, NEW, OLD, OWN, REMOVED, SIDE, Moved
+
+__all__ = ["ADDED", "ID", "KEPT", "NEW", "OLD", "OWN", "REMOVED", "SIDE", "Moved", "first_flush", "how", "next_flush", "split"]

@@ -1,0 +1,127 @@
+"""The change of GROUP BY and DISTINCT.
+
+    merge       touched groups = groups of ΔR
+                new(g) = old(g) + partials(added(R)) - partials(removed(R))
+    recompute   new(g) = γ(new(R) restricted to touched groups)
+
+and in both cases the change is new(g) - old(g), where old(g) is what this path wrote before. Merging never looks at the input again; it
+needs partials that add up under what happened (see partials.py). Otherwise the touched groups are computed anew, and only they.
+
+Identity: the group's columns. Without columns there is always exactly one row.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from slackwater.delta.difference import OLD_PREFIX, difference, emit, prefixed
+from slackwater.delta.partials import ADDS, RECOMPUTES, ROWS, how_far
+from slackwater.delta.rows import ID, NEW, Change, Rows, identity, keep_outputs
+from slackwater.delta.touched import restrict, touched_keys
+from slackwater.plan import Aggregate, Column, Join, Node, Output, Project, Union, column, columns_in
+from slackwater.plan.nodes import Expression
+
+if TYPE_CHECKING:
+    from slackwater.delta.derive import Derivation
+
+WEIGHT = "_w"
+
+
+def first(node: Aggregate, derive: Derivation) -> Rows:
+    """All groups, computed from all there is."""
+    return _identified(node.with_inputs(derive.at(node.input, NEW, named=False).plan), node)
+
+
+def flush(node: Aggregate, own: Rows, derive: Derivation) -> Node | None:
+    delta = derive.change(node.input, named=False)
+    if not delta:
+        return None
+    return _merge(node, own, delta) if merges(node, delta) else _recompute(node, own, delta, derive)
+
+
+def merges(node: Aggregate, delta: Change) -> bool:
+    """Whether partials can take in this change."""
+    reach = {how_far(measure) for measure in node.measures}
+    return RECOMPUTES not in reach and (delta.removed is None or reach <= {ADDS}) and (not node.keys or ROWS in node.names)
+
+
+def _merge(node: Aggregate, own: Rows, delta: Change) -> Node:
+    moved = _identified(_partials(node, delta), node)
+    names = node.names
+    assert moved.id is not None
+    plan = Join(moved.plan, prefixed(own, names), "left", exp.EQ(this=column(moved.id), expression=column(OLD_PREFIX + ID)))
+    values: dict[str, Expression] = {key: column(key) for key in node.keys}
+    values |= {measure.name: _sum_of_both(measure) for measure in node.measures}
+    alive = exp.GT(this=values[ROWS].copy(), expression=exp.Literal.number(0)) if node.keys else exp.true()
+    return emit(plan, node.columns, column(moved.id), values, alive)
+
+
+def _sum_of_both(measure: Output) -> Expression:
+    """The old partial and the change's, put together."""
+    name = measure.name
+    function = measure.expression
+    if isinstance(function, exp.Min | exp.Max):
+        kind = exp.Least if isinstance(function, exp.Min) else exp.Greatest  # both pass over NULLs
+        return kind(this=column(OLD_PREFIX + name), expressions=[column(name)])
+    zero = exp.cast(exp.Literal.number(0), measure.column.type, dialect="spark")
+    total = exp.Add(this=exp.func("coalesce", column(OLD_PREFIX + name), zero), expression=exp.func("coalesce", column(name), zero.copy()))
+    return exp.cast(total, measure.column.type, dialect="spark")
+
+
+def _partials(node: Aggregate, delta: Change) -> Node:
+    """The partials of the change alone; what leaves counts negative."""
+    if delta.removed is None:
+        assert delta.added is not None
+        return node.with_inputs(delta.added.plan)
+    used = {name for measure in node.measures for name in columns_in(measure.expression)} | set(node.keys)
+    names = [name for name in node.input.names if name in used]
+    weighted = []
+    for rows, weight in ((delta.added, "1"), (delta.removed, "-1")):
+        if rows is not None:
+            sign = Output(Column(WEIGHT, "int"), exp.cast(exp.Literal.number(weight), "int"))
+            weighted.append(Project(rows.plan, (*keep_outputs(rows.plan, names), sign)))
+    plan: Node = weighted[0] if len(weighted) == 1 else Union(tuple(weighted), weighted[0].columns)
+    return Aggregate(plan, node.keys, tuple(Output(measure.column, _weighted(measure)) for measure in node.measures))
+
+
+def _weighted(measure: Output) -> Expression:
+    function, weight = measure.expression, column(WEIGHT)
+    argument = function.this
+    if isinstance(function, exp.Count):
+        if isinstance(argument, exp.Star):
+            return exp.Sum(this=weight)
+        there = exp.not_(exp.Is(this=exp.paren(argument.copy()), expression=exp.null()))
+        return exp.Sum(this=exp.If(this=there, true=weight, false=exp.Literal.number(0)))
+    value = exp.cast(argument, "bigint") if measure.column.type == "bigint" else argument.copy()
+    arrives = exp.GT(this=weight, expression=exp.Literal.number(0))
+    return exp.Sum(this=exp.If(this=arrives, true=value, false=exp.Neg(this=exp.paren(value.copy()))))
+
+
+def _recompute(node: Aggregate, own: Rows, delta: Change, derive: Derivation) -> Node:
+    plan = derive.at(node.input, NEW, named=False).plan
+    old = own
+    if node.keys:
+        moved = [rows.plan for rows in (delta.added, delta.removed) if rows is not None]
+        touched = touched_keys(moved, node.keys, "touched_")
+        plan = restrict(plan, node.keys, touched)
+        old = _of_groups(own, touched)
+    new = _identified(node.with_inputs(plan), node)
+    return difference(old, new, node.names)
+
+
+def _of_groups(own: Rows, touched: Node) -> Rows:
+    """What this path wrote for the touched groups."""
+    groups = Project(touched, (Output(Column("touched_id", "string"), group_identity(touched.names)),))
+    assert own.id is not None
+    return Rows(Join(own.plan, groups, "semi", exp.EQ(this=column(own.id), expression=column("touched_id"))), own.id)
+
+
+def _identified(groups: Node, node: Aggregate) -> Rows:
+    outputs = keep_outputs(groups, node.names)
+    return Rows(Project(groups, (*outputs, Output(Column(ID, "string"), group_identity(node.keys)))), ID)
+
+
+def group_identity(keys: tuple[str, ...]) -> Expression:
+    return identity(*(column(key) for key in keys)) if keys else exp.Literal.string("all")

@@ -1,0 +1,92 @@
+"""From a plan to the plan of its parts and of its change.
+
+`Derivation` walks the operators between two buffers and asks each operator's file for its rule. It remembers what it has derived, so that a
+subplan used in several terms stays one subplan, and prunes: what has not moved has no change, and its old, new and kept rows are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+from slackwater.delta import filter as filter_rule
+from slackwater.delta import generate, join, project, scan, union, values
+from slackwater.delta.rows import KEPT, NEW, OLD, Change, Moved, Rows
+from slackwater.errors import InternalError
+from slackwater.plan import Filter, Generate, Join, Node, Project, Scan, Union, Values
+
+
+class Rule(Protocol):
+    """What an operator's file offers."""
+
+    def at(self, node: Node, part: str, named: bool, derive: Derivation) -> Rows: ...
+    def change(self, node: Node, named: bool, derive: Derivation) -> Change: ...
+
+
+RULES: Mapping[type[Node], object] = {
+    Scan: scan,
+    Values: values,
+    Filter: filter_rule,
+    Project: project,
+    Union: union,
+    Generate: generate,
+    Join: join,
+}
+
+
+class Derivation:
+    """One flush's view of the sources: which of them moved, and everything derived so far."""
+
+    def __init__(self, moved: Mapping[str, Moved]) -> None:
+        self.moved = moved
+        self._at: dict[tuple[Node, str, bool], Rows] = {}
+        self._change: dict[tuple[Node, bool], Change] = {}
+        self._fresh = 0
+
+    def at(self, node: Node, part: str, named: bool = True) -> Rows:
+        """The rows of `node` as of `part` (old, new or kept), with identities if `named`."""
+        key = (node, self._plainest(node, part), named)
+        if key not in self._at:
+            self._at[key] = self._rule(node).at(node, key[1], named, self)
+        return self._at[key]
+
+    def change(self, node: Node, named: bool = True) -> Change:
+        """The rows of `node` that are only in new, and those that are only in old."""
+        key = (node, named)
+        if key not in self._change:
+            self._change[key] = self._rule(node).change(node, named, self) if self.moves(node) else Change()
+        return self._change[key]
+
+    def moves(self, node: Node) -> Moved:
+        """Whether any source below `node` gained or lost rows."""
+        sources = [self.moved.get(below.relation, Moved(False, False)) for below in node.walk() if isinstance(below, Scan)]
+        return Moved(any(source.added for source in sources), any(source.removed for source in sources))
+
+    def fresh(self, stem: str) -> str:
+        """A column name that nothing else in this flush has."""
+        self._fresh += 1
+        return f"{stem}{self._fresh}"
+
+    def _plainest(self, node: Node, part: str) -> str:
+        """The same rows under one name, so that equal parts become equal plans."""
+        moved = self.moves(node)
+        if not moved:
+            return NEW
+        if part == KEPT and _monotone(node):
+            if not moved.removed:
+                return OLD
+            if not moved.added:
+                return NEW
+        return part
+
+    def _rule(self, node: Node) -> Rule:
+        rule = RULES.get(type(node))
+        if rule is None:
+            raise InternalError(f"no change rule for {type(node).__name__} inside a path")
+        return rule  # type: ignore[return-value]
+
+
+def _monotone(node: Node) -> bool:
+    """Whether more input rows can only mean more output rows: then nothing removed below means nothing removed here."""
+    outer: Callable[[Node], bool] = lambda below: isinstance(below, Join) and below.kind in ("left", "full", "anti")  # noqa: E731
+    return not any(outer(below) for below in node.walk())

@@ -1,0 +1,41 @@
+"""The statement of one flush, as a plan.
+
+Its rows are what the path's trace gets: the side (added or removed), the identity, and the columns that the path keeps. The first flush of
+a path computes everything there is; every later one computes the change by the rule of the path's topmost operator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from sqlglot import exp
+
+from slackwater.delta import aggregate, keep, limit, window
+from slackwater.delta.derive import Derivation
+from slackwater.delta.rows import ADDED, ID, OWN, SIDE, Moved, Rows
+from slackwater.plan import Aggregate, Column, Limit, Node, Output, Project, Scan, Window, column
+
+TOPS = {Aggregate: aggregate, Window: window, Limit: limit}
+
+
+def first_flush(top: Node) -> Node:
+    """Everything, from the sources as they are now."""
+    rows = TOPS.get(type(top), keep).first(top, Derivation({}))
+    outputs = [Output(Column(SIDE, "string"), exp.Literal.string(ADDED)), Output(Column(ID, "string"), column(str(rows.id)))]
+    outputs += [Output(c, column(c.name)) for c in top.columns]
+    return Project(rows.plan, tuple(outputs))
+
+
+def next_flush(top: Node, name: str, moved: Mapping[str, Moved]) -> Node | None:
+    """What the moved sources change in the path called `name`; None when nothing can have changed."""
+    own = Scan(f"{name}@{OWN}", (*top.names, ID), (*top.columns, Column(ID, "string")))
+    return TOPS.get(type(top), keep).flush(top, Rows(own, ID), Derivation(moved))
+
+
+def how(top: Node, moved: Mapping[str, Moved]) -> str:
+    """In a word or two, how the next flush works."""
+    if isinstance(top, Aggregate):
+        return "merges partials" if aggregate.merges(top, Derivation(moved).change(top.input, named=False)) else "recomputes touched groups"
+    if isinstance(top, Window):
+        return "recomputes touched partitions" if top.keys else "recomputes the only partition"
+    return "recomputes the top" if isinstance(top, Limit) else "passes changes on"

@@ -1,0 +1,70 @@
+"""Touched keys: read only the rows that a change can concern.
+
+An operator that recomputes the keys its input's change touched hands them down here, past projections, filters and joins, to the scan
+that can use them. This decides whether a flush costs what changed or what exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from slackwater.plan import Aggregate, Filter, Generate, Join, Node, Output, Project, Union, column, columns_in, conjunction, conjuncts
+from slackwater.plan.nodes import Column, Expression
+
+
+def restrict(plan: Node, keys: Sequence[str], touched: Node) -> Node:
+    """The rows of `plan` whose `keys` are among the rows of `touched`, its columns in the same order. NULL is a key like any other."""
+    if isinstance(plan, Filter):
+        return plan.with_inputs(restrict(plan.input, keys, touched))
+    if isinstance(plan, Project):
+        by_name = {output.name: output.expression for output in plan.outputs}
+        if all(isinstance(by_name[key], exp.Column) for key in keys):
+            return plan.with_inputs(restrict(plan.input, [by_name[key].name for key in keys], touched))
+    if isinstance(plan, Generate) and set(keys) <= set(plan.input.names):
+        return plan.with_inputs(restrict(plan.input, keys, touched))
+    if isinstance(plan, Union):
+        positions = [plan.names.index(key) for key in keys]
+        return plan.with_inputs(*(restrict(branch, [branch.names[p] for p in positions], touched) for branch in plan.branches))
+    if isinstance(plan, Join):
+        if set(keys) <= set(plan.left.names) and plan.kind != "full":
+            return plan.with_inputs(restrict(plan.left, keys, touched), plan.right)
+        if set(keys) <= set(plan.right.names) and plan.kind == "inner":
+            return plan.with_inputs(plan.left, restrict(plan.right, keys, touched))
+    conditions = [exp.NullSafeEQ(this=column(key), expression=column(name)) for key, name in zip(keys, touched.names, strict=True)]
+    return Join(plan, touched, "semi", conjunction(conditions))
+
+
+def touched_keys(parts: Sequence[Node], keys: Sequence[str], fresh: str) -> Node:
+    """The distinct keys of some rows, under names that start with `fresh`."""
+    projected = []
+    for part in parts:
+        known = {c.name: c for c in part.columns}
+        outputs = tuple(Output(Column(f"{fresh}{i}", known[key].type), column(key)) for i, key in enumerate(keys))
+        projected.append(Project(part, outputs))
+    rows: Node = projected[0] if len(projected) == 1 else Union(tuple(projected), projected[0].columns)
+    return Aggregate(rows, rows.names, ())
+
+
+def partners(left: Node, right: Node, condition: Expression | None) -> Node:
+    """The rows of `right` that can meet a row of `left`, by the equalities in the condition; all of `right` when there are none."""
+    equalities = []
+    for part in conjuncts(condition):
+        if isinstance(part, exp.EQ):
+            sides = (part.this, part.expression)
+            for here, there in (sides, sides[::-1]):
+                if _within(here, right) and _within(there, left):
+                    equalities.append((here, there))
+                    break
+    if not equalities:
+        return right
+    # The left rows are projected to the values they look for, under names that the join's other side cannot have.
+    wanted = Project(left, tuple(Output(Column(f"wanted_{i}", "string"), there.copy()) for i, (_, there) in enumerate(equalities)))
+    conditions = [exp.EQ(this=here.copy(), expression=column(f"wanted_{i}")) for i, (here, _) in enumerate(equalities)]
+    return Join(right, wanted, "semi", conjunction(conditions))
+
+
+def _within(expression: Expression, node: Node) -> bool:
+    used = columns_in(expression)
+    return bool(used) and used <= set(node.names)

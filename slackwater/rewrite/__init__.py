@@ -1,0 +1,25 @@
+"""Rewrites: a plan into an equal, cheaper plan. One rule, one function, one file.
+
+Every rule keeps the rows exactly, NULLs and duplicates included, and keeps the plan's own columns and their order. A subplan that
+several parts of the plan share stays shared.
+"""
+
+from __future__ import annotations
+
+from slackwater.plan.nodes import Node
+from slackwater.rewrite.merge_projections import merge_projections
+from slackwater.rewrite.prune_columns import prune_columns
+from slackwater.rewrite.push_filters import push_filters
+
+RULES = (
+    push_filters,  # first: conditions become join conditions, and rows leave early
+    prune_columns,  # after filters, so that what only a condition above needed can go
+    merge_projections,  # last: both rules before leave projections that only rename
+)
+
+
+def rewrite(plan: Node) -> Node:
+    """The plan after all rules."""
+    for rule in RULES:
+        plan = rule(plan)
+    return plan

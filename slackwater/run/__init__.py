@@ -1,0 +1,1 @@
+"""Steps: flushes that are due now, committed together or not at all."""

@@ -1,0 +1,161 @@
+"""From a view's text to what keeps it: bound, rewritten, cut into paths.
+
+A view that names another view reads what that view's paths keep, not its text: plans meet at traces. A query that cannot be maintained
+incrementally becomes one path that computes it whole, and says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from slackwater.catalog import Snapshot, Table, View
+from slackwater.errors import InternalError, Place, SlackwaterError, Unsupported
+from slackwater.path import Path, Paths, cut
+from slackwater.plan import Column, Node, Output, Project, Scan, column
+from slackwater.plan.rename import rename
+from slackwater.rewrite import rewrite
+from slackwater.spark import Engine
+from slackwater.sql import relations_in
+from slackwater.sql.bind import Query, bind
+from slackwater.sql.functions import NonDeterministic
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A path that computes a query whole, from what the relations in its text hold."""
+
+    name: str
+    text: str
+    columns: tuple[Column, ...]
+    sources: tuple[str, ...]
+
+    operator = "whole"
+
+    @property
+    def fingerprint(self) -> str:
+        return self.text
+
+
+AnyPath = Path | Whole
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """How a query is kept. `columns` are what a reader sees; `answer` gives them from what the paths keep, in this order."""
+
+    text: str
+    reads: tuple[str, ...]
+    columns: tuple[Column, ...]
+    paths: tuple[AnyPath, ...]
+    answer: Node
+    order: tuple[str, ...] = ()
+    query: Query | None = None
+    reason: SlackwaterError | None = None
+    plan: Node | None = None
+    buffers: tuple[str, ...] = field(default=())
+
+    @property
+    def incremental(self) -> bool:
+        return self.reason is None
+
+
+def compile_query(name: str, text: str, snapshot: Snapshot, engine: Engine, answers: Callable[[str], Compiled]) -> Compiled:
+    """What keeps the query `text` as the view `name`. `answers` gives the compiled form of views that it reads."""
+    reads = []
+    for relation in relations_in(text):
+        if relation.name.lower() not in reads:
+            reads.append(relation.name.lower())
+    try:
+        query = bind(text, snapshot, engine)
+        plan = rewrite(_down_to_traces(query.plan, snapshot, answers))
+        paths = cut(plan, name)
+    except NonDeterministic:
+        raise
+    except Unsupported as reason:
+        return _whole(name, text, tuple(reads), snapshot, engine, answers, reason)
+    columns = tuple(Column(shown, c.type) for shown, c in zip(query.names, query.plan.columns, strict=True))
+    answer = _shown(paths.answer, query.plan.names, columns)
+    return Compiled(
+        text, tuple(reads), columns, paths.paths, answer, _order(query), query, None, plan, _scanned(answer)
+    )
+
+
+def _whole(
+    name: str, text: str, reads: tuple[str, ...], snapshot: Snapshot, engine: Engine, answers: Callable[[str], Compiled], reason: Unsupported
+) -> Compiled:
+    columns = _columns_by_engine(text, reads, snapshot, engine)
+    sources: list[str] = []
+    for read in reads:
+        relation = snapshot.relation(read)
+        sources += [relation.name.lower()] if isinstance(relation, Table) else answers(relation.name).buffers
+    path = Whole(f"{name}/1", text, columns, tuple(dict.fromkeys(sources)))
+    answer = Scan(path.name, tuple(c.name for c in columns), columns)
+    return Compiled(text, reads, columns, (path,), answer, (), None, reason.within(text), None, (path.name,))
+
+
+def _columns_by_engine(text: str, reads: tuple[str, ...], snapshot: Snapshot, engine: Engine) -> tuple[Column, ...]:
+    """The columns of a query that only the engine understands, over relations without rows."""
+    from slackwater.plan.render import quote
+    from slackwater.sql import rename_relations
+
+    for read in reads:
+        empty = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in snapshot.relation(read).columns)
+        engine.define(f"{read}@nothing", f"SELECT {empty} WHERE false")
+    return engine.columns_of(rename_relations(text, lambda name: f"{name.lower()}@nothing"))
+
+
+def _down_to_traces(plan: Node, snapshot: Snapshot, answers: Callable[[str], Compiled]) -> Node:
+    """The plan with every scan of a view replaced by that view's answer over its traces."""
+    count = 0
+
+    def replaced(node: Node) -> Node:
+        nonlocal count
+        if not isinstance(node, Scan):
+            return node
+        relation = snapshot.relation(node.relation)
+        if isinstance(relation, Table):
+            return Scan(relation.name.lower(), node.source, node.outputs)
+        count += 1
+        number = count
+        # The other view's plan was bound on its own: its names get an ending that this plan cannot have.
+        answer = rename(answers(relation.name).answer, lambda name: f"{name}__{number}")
+        by_source = {source.lower(): f"{source}__{number}" for source in (c.name for c in relation.columns)}
+        return Project(answer, tuple(Output(out, column(by_source[source.lower()])) for source, out in zip(node.source, node.outputs, strict=True)))
+
+    return plan.transform(replaced)
+
+
+def _shown(answer: Node, names: tuple[str, ...], columns: tuple[Column, ...]) -> Node:
+    """The answer under the names that readers see."""
+    return Project(answer, tuple(Output(shown, column(name)) for shown, name in zip(columns, names, strict=True)))
+
+
+def _scanned(plan: Node) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(node.relation for node in plan.walk() if isinstance(node, Scan)))
+
+
+def _order(query: Query) -> tuple[str, ...]:
+    """The order of the text, over the names that readers see."""
+    shown = dict(zip(query.plan.names, query.names, strict=True))
+    ordered = []
+    for key in query.order:
+        try:
+            renamed = key.transform(lambda node: column(shown[node.name]) if type(node).__name__ == "Column" else node)
+        except KeyError as missing:
+            raise InternalError(f"the order of a query uses a column it does not show: {missing}") from missing
+        ordered.append(renamed.sql(dialect="spark"))
+    return tuple(ordered)
+
+
+def record(name: str, compiled: Compiled, options: dict[str, str]) -> View:
+    """The catalog's record of a compiled view."""
+    reason, place = None, None
+    if compiled.reason is not None:
+        reason = compiled.reason.message
+        at: Place | None = compiled.reason.place
+        place = (at.start, at.end) if at else None
+    return View(
+        name, compiled.text, compiled.columns, options, compiled.reads, compiled.incremental, reason, place,
+        {path.name: path.fingerprint for path in compiled.paths},
+    )  # fmt: skip

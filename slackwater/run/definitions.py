@@ -1,0 +1,210 @@
+"""Create and drop tables and views."""
+
+from __future__ import annotations
+
+import time
+
+from slackwater.catalog import Done, Snapshot, Table, View
+from slackwater.errors import Place, QueryError, Unsupported
+from slackwater.plan import Column
+from slackwater.run.compile import Compiled, compile_query, record
+from slackwater.run.compiled import compiled, shown_as
+from slackwater.run.reading import readable
+from slackwater.run.refresh import refresh_in
+from slackwater.run.tables import Changed, insert
+from slackwater.run.warehouse import Step, Warehouse
+from slackwater.spark.arrow import arrow_type
+from slackwater.sql import Piece
+from slackwater.sql.kinds import CreateTable, CreateView, Drop, Insert
+from slackwater.trace import Trace
+
+VIEW_OPTIONS = {"refresh": ("auto", "strict"), "trigger": ("on read", "manual")}
+TABLE_OPTIONS = {"append_only": ("true", "false")}
+
+
+def create_table(statement: CreateTable, warehouse: Warehouse) -> str:
+    """CREATE TABLE t (...) [AS SELECT ...]"""
+    _check_options(statement.options, TABLE_OPTIONS)
+    with warehouse.writing:
+        step = Step(warehouse)
+        if (message := _already(statement.name, step.before, statement.if_not_exists, statement.or_replace, statement.text)) is not None:
+            return message
+        if statement.or_replace:
+            _drop_in(step, statement.name, warehouse)
+        columns = tuple(Column(str(c.name), str(c.type)) for c in statement.columns)
+        if not columns and statement.query is not None:
+            columns = warehouse.engine.columns_of(readable(statement.query, step.before, warehouse))
+        _check_columns(columns, statement)
+        required = tuple(str(c.name) for c in statement.columns if not c.nullable)
+        table = Table(str(statement.name), columns, _key(statement, columns), required, dict(statement.options))
+        step.changes.put(table)
+        step.create_trace(Trace(table.name.lower(), columns, "bigint"))
+        step.done([Done("create table", table.name, statement.text, time.time(), 0.0, step=step.id)])
+        step.commit()
+        if statement.query is None:
+            return f"table {table.name} created"
+        try:
+            changed = _fill(statement, warehouse)
+        except BaseException:
+            drop(Drop(f"DROP TABLE {statement.name}", "table", statement.name), warehouse)
+            raise
+        return f"table {table.name} created with {changed.added} rows"
+
+
+def create_view(statement: CreateView, warehouse: Warehouse) -> str:
+    """CREATE MATERIALIZED VIEW v AS ...: compiled, filled, and told how it will be kept."""
+    _check_options(statement.options, VIEW_OPTIONS)
+    began = time.time()
+    with warehouse.writing:
+        step = Step(warehouse)
+        if (message := _already(statement.name, step.before, statement.if_not_exists, statement.or_replace, statement.text)) is not None:
+            return message
+        form = preview(statement, step.before, warehouse)
+        old = step.before.relations.get(statement.name.lower())
+        if old is not None:
+            _check_replacement(old, form, step.before)
+            _drop_traces(step, old.name, warehouse)
+        view = record(str(statement.name), form, dict(statement.options))
+        step.changes.put(view)
+        try:
+            # The view is not in the catalog yet; the refresh finds it in the step.
+            step.before = _with(step.before, view)
+            done = refresh_in(step, view, statement.text)
+            if done.error is not None:
+                raise done.error.within(statement.text)
+            step.commit()
+        except BaseException:
+            step.abandon()
+            raise
+        return f"view {view.name} created in {time.time() - began:.2f} s: {how_kept(form)}"
+
+
+def preview(statement: CreateView, snapshot: Snapshot, warehouse: Warehouse) -> Compiled:
+    """How a view would be kept. Refuses what `refresh = 'strict'` does not allow."""
+    text, name = str(statement.query), statement.name.lower()
+    offset = statement.query.place.start
+    try:
+        form = compile_query(name, text, snapshot, warehouse.engine, lambda read: compiled(read, snapshot, warehouse))
+    except (QueryError, Unsupported) as problem:
+        raise _moved(problem, offset, statement.text, text) from problem
+    if statement.columns is not None:
+        if len(statement.columns) != len(form.columns):
+            raise QueryError(f"{len(statement.columns)} names for {len(form.columns)} columns", text=statement.text, place=statement.columns[0].place)
+        form = shown_as(form, tuple(str(c) for c in statement.columns))
+    names = [c.name.lower() for c in form.columns]
+    for shown in names:
+        if names.count(shown) > 1:
+            raise QueryError(f'the view would have two columns called "{shown}"', hint="give one of them another name with AS")
+    if form.reason is not None and statement.options.get("refresh") == "strict":
+        strict = Unsupported(f"cannot be maintained incrementally: {form.reason.message}", place=form.reason.place, hint=form.reason.hint)
+        raise _moved(strict, offset, statement.text, text)
+    return form
+
+
+def how_kept(form: Compiled) -> str:
+    """In a sentence, for the CREATE's answer."""
+    if form.reason is None:
+        return f"incremental, {len(form.paths)} path{'s' if len(form.paths) != 1 else ''}"
+    return f"refreshed in full, because {form.reason}"
+
+
+def drop(statement: Drop, warehouse: Warehouse) -> str:
+    """DROP TABLE | VIEW name"""
+    with warehouse.writing:
+        step = Step(warehouse)
+        relation = step.before.relations.get(statement.name.lower())
+        if relation is None:
+            if statement.if_exists:
+                return f"there is no {statement.kind} {statement.name}"
+            step.before.relation(statement.name)
+            raise AssertionError
+        kind = "view" if isinstance(relation, View) else "table"
+        if kind != statement.kind:
+            raise QueryError(f'"{relation.name}" is a {kind}', text=statement.text, place=statement.name.place, hint=f"DROP {kind.upper()} {relation.name}")
+        _drop_in(step, relation.name, warehouse)
+        step.done([Done(f"drop {kind}", relation.name, statement.text, time.time(), 0.0, step=step.id)])
+        step.commit()
+        return f"{kind} {relation.name} dropped"
+
+
+def _drop_in(step: Step, name: str, warehouse: Warehouse) -> None:
+    readers = step.before.readers(name)
+    if readers:
+        raise QueryError(f'"{name}" is read by {_listed(readers)}', hint="drop those views first")
+    if name.lower() in step.before.relations:
+        _drop_traces(step, name, warehouse)
+        step.changes.drop(name)
+
+
+def _drop_traces(step: Step, name: str, warehouse: Warehouse) -> None:
+    for trace in list(step.traces):
+        if trace == name.lower() or trace.startswith(name.lower() + "/"):
+            step.drop_trace(trace)
+
+
+def _check_replacement(old: Table | View, form: Compiled, snapshot: Snapshot) -> None:
+    """A view that others read may be replaced only by one that they can go on reading: that they must be built anew is said, not done."""
+    readers = snapshot.readers(old.name)
+    if readers:
+        raise QueryError(f'"{old.name}" is read by {_listed(readers)}', hint="drop those views first, and create them again afterwards")
+
+
+def _already(name: Piece, snapshot: Snapshot, if_not_exists: bool, or_replace: bool, text: str) -> str | None:
+    """A message when there is nothing to do; an error when the name is taken."""
+    found = snapshot.relations.get(name.lower())
+    if found is None or or_replace:
+        return None
+    if if_not_exists:
+        return f"{name} exists already"
+    kind = "view" if isinstance(found, View) else "table"
+    raise QueryError(f'there is already a {kind} called "{found.name}"', text=text, place=name.place, hint="drop it first, or use OR REPLACE")
+
+
+def _check_columns(columns: tuple[Column, ...], statement: CreateTable) -> None:
+    if not columns:
+        raise QueryError("a table needs a column", text=statement.text, place=statement.name.place)
+    seen = set()
+    for c in columns:
+        if c.name.startswith("_") or c.name.startswith("sw_"):
+            raise QueryError(f'column "{c.name}": names that begin with "_" or "sw_" are kept for the warehouse', text=statement.text)
+        if c.name.lower() in seen:
+            raise QueryError(f'two columns are called "{c.name}"', text=statement.text)
+        seen.add(c.name.lower())
+        arrow_type(c.type)
+
+
+def _key(statement: CreateTable, columns: tuple[Column, ...]) -> tuple[str, ...]:
+    known = {c.name.lower(): c.name for c in columns}
+    for piece in statement.primary_key:
+        if piece.lower() not in known:
+            raise QueryError(f'the primary key names "{piece}", which is not a column', text=statement.text, place=piece.place)
+    return tuple(known[piece.lower()] for piece in statement.primary_key)
+
+
+def _fill(statement: CreateTable, warehouse: Warehouse) -> Changed:
+    assert statement.query is not None
+    return insert(Insert(statement.text, statement.name, None, statement.query), warehouse)
+
+
+def _check_options(options: object, known: dict[str, tuple[str, ...]]) -> None:
+    for key, value in dict(options).items():  # type: ignore[call-overload]
+        if key.lower() not in known:
+            raise QueryError(f'unknown option "{key}"', hint=f"there are {', '.join(known)}")
+        if str(value).lower() not in known[key.lower()]:
+            raise QueryError(f"option {key} cannot be '{value}'", hint=f"it may be {' or '.join(known[key.lower()])}")
+
+
+def _moved(problem: QueryError | Unsupported, offset: int, whole: str, text: str) -> QueryError | Unsupported:
+    """An error about the query, with its place in the whole statement."""
+    if problem.place is not None and (problem.text is None or problem.text == text):
+        problem.place = Place(problem.place.start + offset, problem.place.end + offset)
+        problem.text = whole
+    return problem
+
+
+def _with(snapshot: Snapshot, view: View) -> Snapshot:
+    return Snapshot({**snapshot.relations, view.name.lower(): view}, snapshot.traces, snapshot.cursors)
+
+
+def _listed(names: list[str]) -> str:
+    return f"view{'s' if len(names) > 1 else ''} " + ", ".join(f'"{name}"' for name in names)

@@ -1,0 +1,94 @@
+"""One run of one path over what is new for it."""
+
+from __future__ import annotations
+
+import time
+
+from slackwater.delta import ADDED, ID, NEW, OWN, REMOVED, SIDE, Moved, first_flush, next_flush
+from slackwater.plan import Column, Node, Output, Project, Scan, column, render
+from slackwater.plan.render import quote
+from slackwater.run.compile import AnyPath, Whole
+from slackwater.run.progress import FlushDone
+from slackwater.run.reading import define_relations
+from slackwater.run.warehouse import Step
+from slackwater.sql import rename_relations
+from slackwater.trace import VERSION, Batch, Trace
+
+
+def flush(path: AnyPath, step: Step, view: str) -> Batch | None:
+    """Read what is new for `path`, write what it changes, and note how far it has read. None: nothing changed."""
+    began = time.monotonic()
+    if path.name not in step.traces:
+        step.create_trace(Trace(path.name, path.columns))
+    seen = step.cursor(path.name)
+    now = {source: step.traces[source].version for source in path.sources}
+    if seen is not None and seen == now:
+        return None
+    statement = statement_of(path, seen, now, step)
+    batch = None
+    if statement is not None:
+        directory = step.directory(path.name)
+        step.warehouse.engine.write(statement, directory)
+        batch = step.take(path.name, directory)
+    step.changes.cursors[path.name] = now
+    added, removed = (batch.added_rows, batch.removed_rows) if batch else (0, 0)
+    step.warehouse.tell(FlushDone(view, path.name, added, removed, time.monotonic() - began))
+    return batch
+
+
+def statement_of(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], step: Step) -> str | None:
+    """The flush's statement, with all that it names registered; None when nothing that it reads has moved."""
+    moved = moves(path, seen, now, step.traces)
+    if seen is not None and not any(moved.values()):
+        return None
+    if isinstance(path, Whole):
+        return _computed_whole(path, now, step)
+    plan = first_flush(path.top) if seen is None else next_flush(path.top, path.name, moved)
+    if plan is None:
+        return None
+    for name in _parts(plan):
+        source, _, part = name.rpartition("@")
+        trace = step.traces[source]
+        reading = trace.at(trace.version) if part in (OWN, NEW) and source not in now else trace.part(
+            NEW if part == OWN else part, (seen or {}).get(source, 0), now.get(source, trace.version)
+        )
+        step.warehouse.engine.register(name, trace, reading, step.warehouse.files, hidden=True)
+    return render(stored(plan, path.columns, step.next_version(path.name)))
+
+
+def moves(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], traces: dict[str, Trace]) -> dict[str, Moved]:
+    """What is new for a path, source by source."""
+    return {source: traces[source].moved((seen or {}).get(source, 0), version) for source, version in now.items()}
+
+
+def stored(plan: Node, columns: tuple[Column, ...], version: int | str) -> Node:
+    """A flush's rows as they are written: of the trace's types, with the batch's version."""
+    from sqlglot import exp
+
+    def as_type(c: Column) -> Output:
+        return Output(c, exp.cast(column(c.name), c.type, dialect="spark"))
+
+    here = {c.name: c.type for c in plan.columns}
+    outputs = [Output(Column(SIDE, "string"), column(SIDE)), as_type(Column(ID, "string"))]
+    outputs += [as_type(c) if c.name in here else Output(c, column(c.name)) for c in columns]
+    outputs.append(Output(Column(VERSION, "bigint"), exp.cast(exp.Literal.number(version), "bigint")))
+    return Project(plan, tuple(outputs))
+
+
+def _parts(plan: Node) -> list[str]:
+    return list(dict.fromkeys(node.relation for node in plan.walk() if isinstance(node, Scan)))
+
+
+def _computed_whole(path: Whole, now: dict[str, int], step: Step) -> str:
+    """Everything leaves, everything arrives. Rows get random identities: nothing ties them to rows of the inputs."""
+    warehouse = step.warehouse
+    own = step.traces[path.name]
+    warehouse.engine.register(f"{path.name}@{OWN}", own, own.at(own.version), warehouse.files, hidden=True)
+    names = define_relations(path.text, step.before, warehouse, now, step.traces)
+    text = rename_relations(path.text, lambda name: names[name.lower()])
+    columns = ", ".join(f"CAST({quote(c.name)} AS {c.type}) AS {quote(c.name)}" for c in path.columns)
+    version = f"CAST({step.next_version(path.name)} AS BIGINT) AS {VERSION}"
+    return (
+        f"SELECT '{REMOVED}' AS {SIDE}, {ID}, {columns}, {version} FROM {quote(f'{path.name}@{OWN}')}\n"
+        f"UNION ALL\nSELECT '{ADDED}' AS {SIDE}, uuid() AS {ID}, {columns}, {version} FROM (\n{text}\n)"
+    )

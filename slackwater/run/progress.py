@@ -1,0 +1,45 @@
+"""Progress is events. Terminal, server and logs only listen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that has begun or ended."""
+
+
+@dataclass(frozen=True)
+class FlushStarted(Event):
+    view: str
+    path: str
+    number: int
+    of: int
+
+    def __str__(self) -> str:
+        return f"flushing path {self.number} of {self.of} of {self.view}"
+
+
+@dataclass(frozen=True)
+class FlushDone(Event):
+    view: str
+    path: str
+    added: int
+    removed: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.added} rows added, {self.removed} removed, {self.seconds:.2f} s"
+
+
+@dataclass(frozen=True)
+class Working(Event):
+    what: str
+
+    def __str__(self) -> str:
+        return self.what
+
+
+Listener = Callable[[Event], None]

@@ -1,0 +1,101 @@
+"""Reading tables and views, all of them as of one consistent version.
+
+A view answers as of the versions of the tables that its last refresh has seen. What is read together with it is read as of the same ones, so
+a query never sees a table that is ahead of a view. Views whose trigger is `on read` are brought up to date before (see refresh.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from slackwater.catalog import Snapshot, Table, View
+from slackwater.errors import QueryError
+from slackwater.plan import Node, Scan, render
+from slackwater.plan.render import quote
+from slackwater.run.compiled import compiled
+from slackwater.run.warehouse import Warehouse
+from slackwater.sql import relations_in, rename_relations
+from slackwater.trace import Trace
+
+
+def readable(text: str, snapshot: Snapshot, warehouse: Warehouse) -> str:
+    """The user's query, reading everything it names at one consistent version."""
+    names = define_relations(text, snapshot, warehouse, _versions(text, snapshot), snapshot.traces)
+    return rename_relations(text, lambda name: names[name.lower()])
+
+
+def define_relations(
+    text: str, snapshot: Snapshot, warehouse: Warehouse, versions: Mapping[str, int], traces: Mapping[str, Trace]
+) -> dict[str, str]:
+    """For each relation in the text, the name under which the engine knows it at these versions of its traces."""
+    names = {}
+    for found in relations_in(text):
+        key = found.name.lower()
+        if key not in names:
+            try:
+                relation = snapshot.relation(found.name)
+            except QueryError as unknown:
+                unknown.text, unknown.place = text, found.place
+                raise
+            if isinstance(relation, Table):
+                names[key] = define_trace(traces[key], versions.get(key, traces[key].version), warehouse)
+            else:
+                names[key] = define_view(relation, snapshot, warehouse, versions, traces)
+    return names
+
+
+def define_trace(trace: Trace, version: int, warehouse: Warehouse, hidden: bool = False) -> str:
+    """A trace as of a version, as a relation of the engine."""
+    name = f"{trace.name}@{version}" + ("+" if hidden else "")
+    warehouse.engine.register(name, trace, trace.at(version), warehouse.files, hidden)
+    return name
+
+
+def define_view(view: View, snapshot: Snapshot, warehouse: Warehouse, versions: Mapping[str, int], traces: Mapping[str, Trace]) -> str:
+    """A view's answer, as a relation of the engine."""
+    form = compiled(view.name, snapshot, warehouse)
+    at = {}
+    for buffer in form.buffers:
+        at[buffer] = versions.get(buffer, traces[buffer].version)
+
+    def pinned(node: Node) -> Node:
+        return Scan(define_trace(traces[node.relation], at[node.relation], warehouse), node.source, node.outputs) if isinstance(node, Scan) else node
+
+    name = f"{view.name.lower()}@" + ",".join(str(version) for version in at.values())
+    order = f"\nORDER BY {', '.join(form.order)}" if form.order else ""
+    warehouse.engine.define(name, render(form.answer.transform(pinned)) + order)
+    return name
+
+
+def _versions(text: str, snapshot: Snapshot) -> dict[str, int]:
+    """The one version of every trace that the query's views agree on."""
+    versions: dict[str, int] = {}
+    said_by: dict[str, str] = {}
+    for found in relations_in(text):
+        relation = snapshot.relations.get(found.name.lower())
+        if not isinstance(relation, View) or relation.answer is None:
+            continue
+        for trace, version in {**relation.answer.as_of, **relation.answer.buffers}.items():
+            if versions.setdefault(trace, version) != version and said_by[trace] != relation.name:
+                raise QueryError(
+                    f'views "{said_by[trace]}" and "{relation.name}" were refreshed at different versions of "{trace}"',
+                    text=text, place=found.place, hint="REFRESH ALL brings them together",
+                )  # fmt: skip
+            said_by.setdefault(trace, relation.name)
+    return versions
+
+
+def recompute(view: View, snapshot: Snapshot, warehouse: Warehouse) -> str:
+    """A statement that computes a view's text from the tables as they are, views that it reads included."""
+    names = {}
+    for found in relations_in(view.text):
+        key = found.name.lower()
+        relation = snapshot.relation(found.name)
+        if isinstance(relation, Table):
+            names[key] = define_trace(snapshot.traces[key], snapshot.traces[key].version, warehouse)
+        else:
+            names[key] = f"{key}@scratch"
+            shown = ", ".join(quote(c.name) for c in relation.columns)
+            listed = f"SELECT * FROM (\n{recompute(relation, snapshot, warehouse)}\n) AS scratch({shown})"
+            warehouse.engine.define(names[key], listed)
+    return rename_relations(view.text, lambda name: names[name.lower()])

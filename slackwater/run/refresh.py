@@ -1,0 +1,185 @@
+"""Bring views up to date.
+
+A refresh flushes the paths of a view, those that are read before those that read them, and publishes what they keep as the view's answer:
+all of it in one step. Between refreshes a schedule may flush any path on its own; answers do not move until a refresh.
+
+A view that fails stops alone: it keeps its last answer and says why. The others go on, except those that read it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from slackwater.catalog import Answer, Done, Snapshot, Table, View
+from slackwater.errors import SlackwaterError
+from slackwater.run.compile import AnyPath, Compiled
+from slackwater.run.compiled import compiled
+from slackwater.run.cpu import cpu_seconds
+from slackwater.run.flush import flush, moves
+from slackwater.run.progress import FlushStarted
+from slackwater.run.warehouse import Step, Warehouse
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """What became of one view."""
+
+    view: str
+    flushed: int
+    paths: int
+    added: int
+    removed: int
+    seconds: float
+    error: SlackwaterError | None = None
+
+    def __str__(self) -> str:
+        if self.error is not None:
+            return f"{self.view}: failed, keeps its last answer: {self.error.message}"
+        if not self.flushed:
+            return f"{self.view}: nothing new"
+        return f"{self.view}: {self.added} rows added, {self.removed} removed; {self.flushed} of {self.paths} paths flushed in {self.seconds:.2f} s"
+
+
+def refresh(names: Iterable[str], warehouse: Warehouse, statement: str = "") -> list[Refreshed]:
+    """Refresh the named views and all that they read, in one step."""
+    with warehouse.writing:
+        step = Step(warehouse)
+        try:
+            done = [refresh_in(step, view, statement) for view in in_order(names, step.before)]
+            if step.changes.relations or step.changes.batches or step.changes.cursors:
+                step.commit()
+        except BaseException:
+            step.abandon()
+            raise
+        return done
+
+
+def refresh_in(step: Step, view: View, statement: str) -> Refreshed:
+    """Refresh one view as part of a step that has refreshed what it reads."""
+    began, cpu = time.time(), cpu_seconds()
+    form = compiled(view.name, step.before, step.warehouse)
+    flushed = added = removed = 0
+    error: SlackwaterError | None = None
+    try:
+        _check_upstream(step, view)
+        reset_if_outdated(step, view, form)
+        for number, path in enumerate(form.paths, start=1):
+            step.warehouse.tell(FlushStarted(view.name, path.name, number, len(form.paths)))
+            batch = flush(path, step, view.name)
+            if batch is not None:
+                flushed += 1
+                if path.name in form.buffers:
+                    added, removed = added + batch.added_rows, removed + batch.removed_rows
+    except SlackwaterError as failure:
+        error = failure
+    seconds = time.time() - began
+    current = step.changes.relations.get(view.name.lower(), view)
+    assert isinstance(current, View)
+    if error is not None:
+        if current.error != error.message:
+            step.changes.put(replace(current, error=error.message))
+    else:
+        answer = _answer(step, view, form)
+        if current.answer is None or current.error or (answer.buffers, answer.as_of) != (current.answer.buffers, current.answer.as_of):
+            fingerprints = {path.name: path.fingerprint for path in form.paths}
+            step.changes.put(replace(current, answer=answer, error=None, fingerprints=fingerprints))
+    if flushed or error is not None:
+        spent = cpu_seconds()
+        how = "failed" if error else "incremental" if form.incremental else "full"
+        reason = error.message if error else (form.reason.message if form.reason else "")
+        cost = None if cpu is None or spent is None else round(spent - cpu, 3)
+        step.done([Done("refresh", view.name, statement, began, round(seconds, 3), cost, added, removed, how, reason, step.id)])
+    return Refreshed(view.name, flushed, len(form.paths), added, removed, seconds, error)
+
+
+def run_schedule(warehouse: Warehouse) -> None:
+    """After a change: flush what the schedule says is due. What fails here is reported by the next refresh."""
+    with warehouse.writing:
+        snapshot = warehouse.catalog.snapshot()
+        views = in_order([view.name for view in snapshot.views], snapshot)
+        if not views:
+            return
+        paths = {path.name: (path, view) for view in views for path in compiled(view.name, snapshot, warehouse).paths}
+        stale = _stale(paths, snapshot)
+        due = set(warehouse.schedule.due(stale))
+        if not due:
+            return
+        if due == set(stale):
+            refresh([view.name for view in views], warehouse, "schedule")
+            return
+        step = Step(warehouse)
+        try:
+            failed: set[str] = set()
+            for name in stale:
+                path, view = paths[name]
+                if name in due and view.name not in failed:
+                    try:
+                        flush(path, step, view.name)
+                    except SlackwaterError:
+                        failed.add(view.name)
+            step.commit()
+        except BaseException:
+            step.abandon()
+            raise
+
+
+def in_order(names: Iterable[str], snapshot: Snapshot) -> list[View]:
+    """The views and all views they read, each after what it reads."""
+    ordered: dict[str, View] = {}
+
+    def visit(name: str) -> None:
+        relation = snapshot.relation(name)
+        if isinstance(relation, View) and relation.name.lower() not in ordered:
+            for read in relation.reads:
+                visit(read)
+            ordered[relation.name.lower()] = relation
+
+    for name in names:
+        visit(name)
+    return list(ordered.values())
+
+
+def is_stale(view: View, snapshot: Snapshot) -> bool:
+    """Whether a table that the view rests on has moved since its answer."""
+    return view.answer is None or any(snapshot.traces[table].version != version for table, version in view.answer.as_of.items())
+
+
+def reset_if_outdated(step: Step, view: View, form: Compiled) -> None:
+    """Start a path anew if what it kept was written for another plan, as an earlier release may have."""
+    for path in form.paths:
+        known = view.fingerprints.get(path.name)
+        if known is not None and known != path.fingerprint:
+            for every in form.paths:
+                step.drop_trace(every.name)
+            return
+
+
+def _check_upstream(step: Step, view: View) -> None:
+    for read in view.reads:
+        relation = step.changes.relations.get(read) or step.before.relations[read]
+        if isinstance(relation, View) and relation.error:
+            raise SlackwaterError(f'it reads "{relation.name}", whose refresh failed: {relation.error}')
+
+
+def _answer(step: Step, view: View, form: Compiled) -> Answer:
+    as_of: dict[str, int] = {}
+    for read in view.reads:
+        relation = step.changes.relations.get(read) or step.before.relations[read]
+        if isinstance(relation, Table):
+            as_of[read] = step.traces[read].version
+        elif isinstance(relation, View) and relation.answer is not None:
+            as_of |= relation.answer.as_of
+    return Answer({buffer: step.traces[buffer].version for buffer in form.buffers}, as_of, time.time())
+
+
+def _stale(paths: dict[str, tuple[AnyPath, View]], snapshot: Snapshot) -> list[str]:
+    """The paths that have something new, or will have once a stale path below them has run."""
+    stale: list[str] = []
+    for name, (path, _) in paths.items():
+        seen = dict(snapshot.cursors.get(name, {}))
+        now = {source: snapshot.traces[source].version for source in path.sources if source in snapshot.traces}
+        if set(path.sources) & set(stale) or (seen != now and any(moves(path, seen, now, dict(snapshot.traces)).values())):
+            stale.append(name)
+    return stale

@@ -1,0 +1,128 @@
+"""A warehouse that is open: store, files, engine, and the right to write."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+
+from slackwater.catalog import Catalog, Changes, Done, Lease, Snapshot
+from slackwater.errors import WarehouseError
+from slackwater.run.progress import Event, Listener
+from slackwater.run.schedule import Schedule
+from slackwater.spark import Engine
+from slackwater.trace import Batch, Files, Trace
+
+
+class Warehouse:
+    """Everything that the parts of a session share."""
+
+    def __init__(self, root: Path, engine: Engine, schedule: Schedule, read_only: bool) -> None:
+        self.files = Files(root)
+        if not read_only:
+            self.files.create()
+        self.catalog = Catalog(self.files.root, read_only)
+        self.engine = engine
+        self.schedule = schedule
+        self.listeners: list[Listener] = []
+        self.writing = threading.RLock()  # one step at a time
+        self.lease = None if read_only else Lease(self.catalog)
+        if self.lease is not None:
+            self.recover()
+
+    def recover(self) -> int:
+        """Remove what steps left behind that did not finish."""
+        snapshot = self.catalog.snapshot()
+        return self.files.remove_orphans((trace.name, batch.step) for trace in snapshot.traces.values() for batch in trace.batches)
+
+    def close(self) -> None:
+        if self.lease is not None:
+            self.lease.release()
+        self.catalog.close()
+        self.engine.stop()
+
+    @property
+    def writable(self) -> bool:
+        return self.lease is not None
+
+    def tell(self, event: Event) -> None:
+        for listener in self.listeners:
+            listener(event)
+
+
+class Step:
+    """What is done together or not at all.
+
+    Batches are written to files as the step goes; the commit makes them real. `traces` shows the traces as they will be, so that what one
+    flush of a step has written, the next one reads.
+    """
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        if not warehouse.writable:
+            raise WarehouseError("this session only reads", hint="connect without read_only=True to change anything")
+        self.warehouse = warehouse
+        self.id = f"{int(time.time() * 1000):013d}-{uuid.uuid4().hex[:8]}"
+        self.before: Snapshot = warehouse.catalog.snapshot()
+        self.traces: dict[str, Trace] = dict(self.before.traces)
+        self.changes = Changes()
+        self._directories: list[str] = []
+        self._dropped: list[str] = []
+
+    def cursor(self, path: str) -> dict[str, int] | None:
+        """How far a path has read, this step included; None if it never ran."""
+        if path in self.changes.traces and path not in self.changes.cursors:
+            return None
+        known = {**self.before.cursors.get(path, {}), **self.changes.cursors.get(path, {})}
+        return known or (None if path not in self.before.cursors and path not in self.changes.cursors else {})
+
+    def create_trace(self, trace: Trace) -> None:
+        self.changes.traces[trace.name] = trace
+        self.traces[trace.name] = trace
+
+    def drop_trace(self, name: str) -> None:
+        self.changes.traces[name] = None
+        self.traces.pop(name, None)
+        self._dropped.append(name)
+
+    def directory(self, trace: str) -> str:
+        """Where this step writes its batch of a trace."""
+        directory = self.warehouse.files.batch_directory(trace, self.id)
+        self._directories.append(directory)
+        return directory
+
+    def take(self, trace: str, directory: str) -> Batch | None:
+        """Take what was written below `directory` as the trace's next batch; None if there is no row in it."""
+        added, removed = self.warehouse.files.written(directory)
+        if not added and not removed:
+            self.warehouse.files.remove(directory)
+            return None
+        batch = Batch(self.traces[trace].version + 1, self.id, added, removed)
+        self.traces[trace] = self.traces[trace].with_batch(batch)
+        self.changes.batches.append((trace, batch))
+        return batch
+
+    def next_version(self, trace: str) -> int:
+        return self.traces[trace].version + 1
+
+    def done(self, lines: Iterable[Done]) -> None:
+        self.changes.history.extend(lines)
+
+    def commit(self) -> Snapshot:
+        """Make it real, or leave nothing of it behind."""
+        assert self.warehouse.lease is not None
+        try:
+            self.warehouse.lease.check()
+            snapshot = self.warehouse.catalog.commit(self.changes)
+        except BaseException:
+            self.abandon()
+            raise
+        for name in self._dropped:
+            if name not in snapshot.traces:
+                self.warehouse.files.remove_trace(name)
+        return snapshot
+
+    def abandon(self) -> None:
+        for directory in self._directories:
+            self.warehouse.files.remove(directory)

@@ -1,0 +1,172 @@
+"""The front door. Every method hands on to one function."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from slackwater import explain
+from slackwater.errors import QueryError, SlackwaterError, Unsupported
+from slackwater.result import Result
+from slackwater.run import definitions, describe, tables
+from slackwater.run.progress import Listener, Working
+from slackwater.run.reading import readable, recompute
+from slackwater.run.refresh import in_order, is_stale, refresh
+from slackwater.run.schedule import Schedule, schedule_named
+from slackwater.run.warehouse import Warehouse
+from slackwater.spark import start
+from slackwater.sql import kinds, parse, relations_in, substitute
+from slackwater.sql.bind import bind
+
+
+def connect(
+    warehouse: str | os.PathLike[str] = "./warehouse",
+    *,
+    engine: Any = "spark",
+    schedule: str | Schedule = "lazy",
+    read_only: bool = False,
+) -> Session:
+    """Open a warehouse, creating it if it is not there.
+
+    engine      "spark" (in this process), "sail", a master such as "local[2]", a Connect URL "sc://host:port", or a SparkSession
+    schedule    which paths are flushed right after a change: "lazy" (none until a refresh or a read), "eager" (all), "random"
+    read_only   read beside the one process that writes
+    """
+    chosen = schedule_named(schedule)
+    running = start(engine)
+    try:
+        return Session(Warehouse(Path(warehouse), running, chosen, read_only))
+    except BaseException:
+        running.stop()
+        raise
+
+
+class Session:
+    """A warehouse that is open. Use it as a context manager, or call `close`."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._warehouse = warehouse
+        self._closed = False
+
+    def sql(self, text: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> Result:
+        """Run one statement."""
+        self._check_open()
+        text = substitute(text, params) if params is not None else text
+        try:
+            statement = parse(text)
+            return HANDLERS[type(statement)](self, statement)
+        except SlackwaterError as problem:
+            raise problem.within(text)
+
+    def insert(self, table: str, data: Any) -> Result:
+        """Insert rows: tuples, dicts, pandas, Arrow, or a Spark DataFrame."""
+        self._check_open()
+        return Result.of_message(_counted(tables.insert_rows(table, data, self._warehouse), "inserted"))
+
+    def recompute(self, view: str) -> Result:
+        """The view's text, computed from scratch over the tables as they are."""
+        self._check_open()
+        snapshot = self._warehouse.catalog.snapshot()
+        return self._rows(recompute(snapshot.view(view), snapshot, self._warehouse))
+
+    def on_progress(self, listener: Listener) -> None:
+        """Be told of what is going on."""
+        self._warehouse.listeners.append(listener)
+
+    @property
+    def schedule(self) -> Schedule:
+        return self._warehouse.schedule
+
+    @schedule.setter
+    def schedule(self, schedule: str | Schedule) -> None:
+        self._warehouse.schedule = schedule_named(schedule)
+
+    @property
+    def spark(self) -> Any:
+        """The engine's own session."""
+        return self._warehouse.engine.spark
+
+    def close(self) -> None:
+        if not self._closed:
+            self._closed = True
+            self._warehouse.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _select(self, statement: kinds.Select) -> Result:
+        self._bring_up_to_date(statement.query)
+        snapshot = self._warehouse.catalog.snapshot()
+        self._warehouse.tell(Working("answering"))
+        try:
+            return self._rows(readable(statement.query, snapshot, self._warehouse))
+        except QueryError:
+            # Our binder knows the user's text and says more of a wrong name than the engine does; what it accepts fails as the engine says.
+            with contextlib.suppress(Unsupported):
+                bind(str(statement.query), snapshot, self._warehouse.engine)
+            raise
+
+    def _bring_up_to_date(self, query: str) -> None:
+        """Views whose trigger is on read are refreshed when something reads them; only the writer can."""
+        snapshot = self._warehouse.catalog.snapshot()
+        named = [found.name for found in relations_in(query) if found.name.lower() in snapshot.relations]
+        due = [view for view in in_order(named, snapshot) if view.on_read and is_stale(view, snapshot)]
+        if due and self._warehouse.writable:
+            for done in refresh([view.name for view in due], self._warehouse, "on read"):
+                if done.error is not None and done.view.lower() in {name.lower() for name in named}:
+                    self._warehouse.tell(Working(str(done)))
+
+    def _rows(self, statement: str) -> Result:
+        engine = self._warehouse.engine
+        columns = [c.name for c in engine.columns_of(statement)]
+        return Result(columns, lambda: engine.arrow(statement), spark=lambda: engine.frame(statement))
+
+    def _refresh(self, statement: kinds.Refresh) -> Result:
+        snapshot = self._warehouse.catalog.snapshot()
+        names = [str(snapshot.view(statement.name).name)] if statement.name is not None else [view.name for view in snapshot.views]
+        done = refresh(names, self._warehouse, statement.text)
+        failed = [each for each in done if each.error is not None]
+        if failed and (statement.name is not None or len(failed) == len(done)):
+            raise QueryError(str(failed[-1]), hint="DESCRIBE HISTORY has the details; it goes on when the row is gone")
+        return Result.of_message("\n".join(str(each) for each in done) or "there are no views")
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise QueryError("this session is closed", hint="connect again")
+
+
+def _counted(changed: tables.Changed, verb: str) -> str:
+    count = max(changed.added, changed.removed)
+    return f"{count} row{'' if count == 1 else 's'} {verb}"
+
+
+def _merged(changed: tables.Changed) -> str:
+    return f"{changed.added} rows added, {changed.removed} removed"
+
+
+Handler = Callable[[Session, Any], Result]
+
+HANDLERS: Mapping[type, Handler] = {
+    kinds.Select: Session._select,
+    kinds.Refresh: Session._refresh,
+    kinds.CreateTable: lambda db, s: Result.of_message(definitions.create_table(s, db._warehouse)),
+    kinds.CreateView: lambda db, s: Result.of_message(definitions.create_view(s, db._warehouse)),
+    kinds.Drop: lambda db, s: Result.of_message(definitions.drop(s, db._warehouse)),
+    kinds.Insert: lambda db, s: Result.of_message(_counted(tables.insert(s, db._warehouse), "inserted")),
+    kinds.Update: lambda db, s: Result.of_message(_counted(tables.update(s, db._warehouse), "updated")),
+    kinds.Delete: lambda db, s: Result.of_message(_counted(tables.delete(s, db._warehouse), "deleted")),
+    kinds.Merge: lambda db, s: Result.of_message(_merged(tables.merge(s, db._warehouse))),
+    kinds.Copy: lambda db, s: Result.of_message(_counted(tables.copy(s, db._warehouse), "copied")),
+    kinds.Show: lambda db, s: describe.show(s, db._warehouse),
+    kinds.Describe: lambda db, s: describe.describe(s, db._warehouse),
+    kinds.Explain: lambda db, s: explain.explain(s, db._warehouse),
+}
+
+__all__ = ["Result", "Session", "connect"]

@@ -1,0 +1,6 @@
+"""The only folder that knows Spark: sessions, statements in, batches in and out."""
+
+from slackwater.spark.engine import Engine
+from slackwater.spark.start import start
+
+__all__ = ["Engine", "start"]

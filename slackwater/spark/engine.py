@@ -1,0 +1,145 @@
+"""The engine: runs statements, reads and writes batches. Everything here is public API that Spark Connect has too.
+
+One class serves them all: Spark in this process, a session that was given, a master or Connect URL, and Sail.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from slackwater.delta import ID, SIDE
+from slackwater.plan import Column
+from slackwater.plan.nodes import Expression
+from slackwater.plan.render import quote, sql
+from slackwater.spark.failures import translated
+from slackwater.trace import VERSION, Files, Reading, Trace
+
+
+class Engine:
+    """A Spark session, and the names under which it knows what we read."""
+
+    def __init__(self, spark: SparkSession, kind: str, stop: Callable[[], None]) -> None:
+        self.spark = spark
+        self.kind = kind
+        self._stop = stop
+        self._registered: dict[str, object] = {}
+        self._types: dict[tuple[str, ...], list[str]] = {}
+        self._lock = threading.RLock()
+        self._quotes = self._takes_quoted_names()
+
+    def stop(self) -> None:
+        """Forget our names; end the session if we started it."""
+        with contextlib.suppress(Exception):
+            for name in self._registered:
+                self.spark.catalog.dropTempView(name)
+        self._stop()
+
+    # What a statement means.
+
+    def types(self, expressions: Sequence[Expression], columns: Sequence[Column]) -> list[str]:
+        """The types of expressions over columns, as the engine's own analysis has them."""
+        texts = [sql(expression) for expression in expressions]
+        key = (*texts, "|", *(f"{c.name} {c.type}" for c in columns))
+        if key not in self._types:
+            source = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in columns) or "1 AS nothing"
+            selected = ", ".join(f"{text} AS c{i}" for i, text in enumerate(texts))
+            self._types[key] = [column.type for column in self.columns_of(f"SELECT {selected} FROM (SELECT {source})")]
+        return self._types[key]
+
+    def columns_of(self, statement: str) -> tuple[Column, ...]:
+        """The columns of a query, without running it."""
+        with translated(statement):
+            schema = self.spark.sql(statement).schema
+        return tuple(Column(field.name, field.dataType.simpleString()) for field in schema.fields)
+
+    # Reading.
+
+    def register(self, name: str, trace: Trace, reading: Reading, files: Files, hidden: bool) -> None:
+        """Give what a reading of a trace gives a name for statements; with identities and versions when `hidden`."""
+        columns = (*trace.columns, Column(ID, trace.id_type), Column(VERSION, "bigint"))
+        shown = columns if hidden else trace.columns
+        text = ", ".join(quote(c.name) for c in shown)
+        with self._lock:
+            if self._registered.get(name) == (trace.columns, reading, hidden):
+                return
+            if not reading.files:
+                nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in shown)
+                self._name(name, self.spark.sql(f"SELECT {nothing} WHERE false"))
+            elif not reading.without:
+                rows = self._parquet(reading.files, columns, files)
+                self._name(name, rows if hidden else rows.select([c.name for c in shown]))
+            else:
+                self._name(f"{name}#rows", self._parquet(reading.files, columns, files))
+                self._name(f"{name}#without", self._parquet(reading.without, columns[-2:], files))
+                order = "<" if reading.later else ">"
+                self._name(
+                    name,
+                    self.spark.sql(
+                        f"SELECT {text} FROM {quote(name + '#rows')} r LEFT ANTI JOIN {quote(name + '#without')} w "
+                        f"ON r.{ID} = w.{ID} AND r.{VERSION} {order} w.{VERSION}"
+                    ),
+                )
+            self._registered[name] = (trace.columns, reading, hidden)
+
+    def define(self, name: str, statement: str) -> None:
+        """Give a query a name for later statements."""
+        with self._lock, translated(statement):
+            if self._registered.get(name) != statement:
+                self._name(name, self.spark.sql(statement))
+                self._registered[name] = statement
+
+    def _parquet(self, of: Sequence[Any], columns: Sequence[Column], files: Files) -> DataFrame:
+        schema = ", ".join(f"{quote(c.name)} {c.type}" for c in columns)
+        return self.spark.read.schema(schema).parquet(*(files.full(file) for file in of))
+
+    def _name(self, name: str, rows: DataFrame) -> None:
+        self._registered[name] = None
+        rows.createOrReplaceTempView(quote(name) if self._quotes else name)
+
+    def _takes_quoted_names(self) -> bool:
+        """Spark reads a view's name as SQL, Sail takes it as it is."""
+        self.spark.sql("SELECT 1 AS one").createOrReplaceTempView("`sw quoted`")
+        try:
+            return bool(self.spark.sql("SELECT one FROM `sw quoted`").columns)
+        except Exception:
+            return False
+
+    def name_frame(self, name: str, rows: Any) -> None:
+        """Give a caller's Spark DataFrame a name."""
+        with self._lock:
+            self._name(name, rows)
+
+    def read_files(self, name: str, format: str, path: str, columns: Sequence[Column], options: dict[str, str]) -> None:
+        """Give the rows of outside files a name; a row that does not fit its column's type is an error, not a NULL."""
+        schema = ", ".join(f"{quote(c.name)} {c.type}" for c in columns)
+        reader = self.spark.read.schema(schema) if format != "parquet" else self.spark.read
+        with self._lock, translated(f"COPY FROM {path}"):
+            self._name(name, reader.options(**options).format(format).load(path))
+
+    # Running.
+
+    def arrow(self, statement: str) -> pa.Table:
+        """A query's rows."""
+        with translated(statement):
+            return self.spark.sql(statement).toArrow()
+
+    def frame(self, statement: str) -> DataFrame:
+        with translated(statement):
+            return self.spark.sql(statement)
+
+    def explain(self, statement: str) -> str:
+        """The engine's own plan of a query."""
+        rows = self.arrow(f"EXPLAIN EXTENDED {statement}").to_pylist()
+        return "\n".join(str(value) for row in rows for value in row.values())
+
+    def write(self, statement: str, directory: str) -> None:
+        """A flush: its rows as Parquet below `directory`, arrivals and departures in folders of their own."""
+        with translated(statement):
+            self.spark.sql(statement).write.mode("overwrite").partitionBy(SIDE).parquet(directory)
+

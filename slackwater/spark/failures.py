@@ -1,0 +1,57 @@
+"""What an engine says when something fails, in our words.
+
+Spark names a condition, the expression and its place; Sail gives a sentence. Both become a `QueryError` that keeps the engine's first line.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+from collections.abc import Iterator
+
+from pyspark.errors import PySparkException
+
+from slackwater.errors import QueryError, SlackwaterError, WarehouseError
+
+# PySpark logs every failed statement with its Java stack; we raise it instead.
+logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+
+_CONDITION = re.compile(r"^\[([A-Z0-9_.]+)\]\s*")
+_FRAGMENT = re.compile(r"== SQL.*?==\n(?P<line>.*?)\n(?P<carets>\s*\^+)", re.S)
+
+
+@contextlib.contextmanager
+def translated(statement: str) -> Iterator[None]:
+    """Raise the engine's errors as ours."""
+    try:
+        yield
+    except SlackwaterError:
+        raise
+    except PySparkException as failure:
+        raise in_our_words(str(failure), statement) from failure
+    except Exception as failure:
+        if type(failure).__module__.startswith(("py4j", "grpc")):
+            raise WarehouseError(f"the engine failed: {_first_line(str(failure))}", hint="see the engine's log") from failure
+        raise
+
+
+def in_our_words(message: str, statement: str) -> QueryError:
+    """The engine's message without its codes, with the expression that failed."""
+    condition = _CONDITION.match(message)
+    text = _first_line(_CONDITION.sub("", message))
+    text = re.sub(r"\s*SQLSTATE: \w+", "", text).rstrip(". ")
+    # Spark advises to switch its checks off; wrong answers are no remedy.
+    text = re.sub(r"\s*If necessary set \S+ to \S+ to bypass this error", "", text).rstrip(". ")
+    error = QueryError(text[:1].lower() + text[1:])
+    fragment = _FRAGMENT.search(message)
+    if fragment:
+        at = len(fragment["carets"]) - len(fragment["carets"].lstrip())
+        expression = fragment["line"].split("\n")[-1][at : len(fragment["carets"])]
+        error.message += f": {expression.strip()}"
+    error.condition = condition[1] if condition else None  # type: ignore[attr-defined]
+    return error
+
+
+def _first_line(message: str) -> str:
+    return next((line.strip() for line in message.splitlines() if line.strip()), "the engine gave no reason")

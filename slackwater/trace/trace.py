@@ -1,0 +1,121 @@
+"""Traces: the batches of one relation, readable as of any version.
+
+A batch is what one step added to a trace: files of rows that arrived, and files of rows that left. Each row carries its identity and the
+version of its batch. A row is there at version v when it arrived in a batch up to v and no later batch up to v removed its identity.
+A batch may remove an identity and add it again (a group whose sum changed): its removals mean rows of earlier batches.
+
+Reading needs no sums: the files of arrivals, without the identities that left. When nothing left, it is a plain scan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from slackwater.delta import ADDED, KEPT, NEW, OLD, REMOVED, Moved
+from slackwater.errors import InternalError
+from slackwater.plan import Column
+
+VERSION = "_v"  # the column that holds the version of a row's batch
+
+
+@dataclass(frozen=True)
+class File:
+    """A Parquet file below the warehouse."""
+
+    path: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The immutable change that one step made to one trace."""
+
+    version: int
+    step: str
+    added: tuple[File, ...]
+    removed: tuple[File, ...]
+
+    @property
+    def added_rows(self) -> int:
+        return sum(file.rows for file in self.added)
+
+    @property
+    def removed_rows(self) -> int:
+        return sum(file.rows for file in self.removed)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What to read: the rows of `files`, except those whose identity is in `without`.
+
+    `later`: only a removal in a later batch than the row's counts. Otherwise only an arrival in an earlier batch does, which is how
+    removals of rows that had come and gone unseen are left out.
+    """
+
+    files: tuple[File, ...]
+    without: tuple[File, ...] = ()
+    later: bool = True
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A relation's batches. `id_type` is BIGINT for a table's numbers, STRING for hashes."""
+
+    name: str
+    columns: tuple[Column, ...]
+    id_type: str = "string"
+    batches: tuple[Batch, ...] = ()
+
+    @property
+    def version(self) -> int:
+        return self.batches[-1].version if self.batches else 0
+
+    @cached_property
+    def rows(self) -> int:
+        """How many rows there are at the newest version."""
+        return sum(batch.added_rows - batch.removed_rows for batch in self.batches)
+
+    def moved(self, old: int, new: int) -> Moved:
+        """Whether rows arrived or left between two versions."""
+        between = self._between(old, new)
+        return Moved(any(batch.added for batch in between), any(batch.removed for batch in between))
+
+    def at(self, version: int) -> Reading:
+        """All rows as of a version."""
+        return self._reading(0, version, version)
+
+    def part(self, part: str, old: int, new: int) -> Reading:
+        """One of the five parts between two versions (see delta/rows.py)."""
+        if part == OLD:
+            return self.at(old)
+        if part == NEW:
+            return self.at(new)
+        if part == KEPT:
+            return self._reading(0, old, new)
+        if part == ADDED:
+            return self._reading(old, new, new)
+        if part == REMOVED:
+            between = self._between(old, new)
+            # What arrived and left between the two versions was never seen, so it does not leave.
+            came = tuple(file for batch in between[:-1] for file in batch.added)
+            return Reading(_files(between, REMOVED), came, later=False)
+        raise InternalError(f"a trace has no part called {part}")
+
+    def with_batch(self, batch: Batch) -> Trace:
+        if batch.version != self.version + 1:
+            raise InternalError(f"batch {batch.version} cannot follow version {self.version} of {self.name}")
+        return Trace(self.name, self.columns, self.id_type, (*self.batches, batch))
+
+    def _reading(self, after: int, upto: int, removed_upto: int) -> Reading:
+        arrived = self._between(after, upto)
+        first = next((batch.version for batch in arrived if batch.added), upto)
+        return Reading(_files(arrived, ADDED), _files(self._between(first, removed_upto), REMOVED))
+
+    def _between(self, old: int, new: int) -> tuple[Batch, ...]:
+        return tuple(batch for batch in self.batches if old < batch.version <= new)
+
+
+def _files(batches: tuple[Batch, ...], side: str) -> tuple[File, ...]:
+    return tuple(file for batch in batches for file in (batch.added if side == ADDED else batch.removed))

@@ -1,0 +1,1 @@
+"""Tests that need Sail, which starts in a second."""

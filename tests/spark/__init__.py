@@ -1,0 +1,1 @@
+"""Tests that need a Spark in a JVM."""
