@@ -40,7 +40,7 @@ def open_engine(name: str) -> Iterator[Any]:
 def _open_sail() -> Iterator[Any]:
     os.environ.setdefault("RUST_LOG", "error")
     from pysail.spark import SparkConnectServer  # type: ignore[import-untyped,unused-ignore]
-    from pyspark.sql.connect.session import SparkSession
+    from pyspark.sql import SparkSession
 
     server = SparkConnectServer(port=0)
     server.start(background=True)

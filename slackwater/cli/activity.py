@@ -22,6 +22,7 @@ class Activity:
         self._timer.daemon = True
         self._lock = threading.Lock()
         self._over = not console.is_terminal
+        self._shown = False
 
     def tell(self, event: object) -> None:
         """What it is doing now."""
@@ -34,11 +35,13 @@ class Activity:
 
     def __exit__(self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None) -> None:
         with self._lock:
-            self._over = True
             self._timer.cancel()
-            self._progress.stop()
+            if self._shown:
+                self._progress.stop()
+            self._over = True
 
     def _show(self) -> None:
         with self._lock:
             if not self._over:
                 self._progress.start()
+                self._shown = True

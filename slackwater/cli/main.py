@@ -6,8 +6,9 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+
+from slackwater import __version__
 
 EXIT_CODES = "exit codes: 0 all statements ran, 1 one failed, 2 the command line is wrong"
 
@@ -15,6 +16,7 @@ EXIT_CODES = "exit codes: 0 all statements ran, 1 one failed, 2 the command line
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the answer is the exit code."""
     options = parser().parse_args(arguments)
+    os.environ.setdefault("RUST_LOG", "error")  # Sail's own log would stand between the answers
     try:
         code: int = options.run(options)
         sys.stdout.flush()
@@ -28,18 +30,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="slackwater", description="Materialized views for Spark, kept up to date incrementally.")
-    top.add_argument("--version", action="version", version=f"slackwater {own_version()}")
+    top.add_argument("--version", action="version", version=f"slackwater {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_sql(commands)
     _add_doctor(commands)
     return top
-
-
-def own_version() -> str:
-    try:
-        return version("slackwater")
-    except PackageNotFoundError:  # run from a folder, not installed
-        return "unknown"
 
 
 def _add_sql(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -52,7 +47,9 @@ def _add_sql(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     sql.add_argument("file", nargs="?", metavar="FILE", help="a file of statements, each ended by a semicolon; - is standard input")
     sql.add_argument("-e", "--execute", action="append", metavar="STATEMENTS", help="run these statements; may be given several times")
     _add_warehouse(sql)
-    sql.add_argument("--engine", default="spark", metavar="ENGINE", help="spark (default), sail, a master such as local[2], or sc://host:port")
+    sql.add_argument(
+        "--engine", default="spark", metavar="ENGINE", help="spark (default), sail, a master such as local[2], or sc://host:port"
+    )
     sql.add_argument("--format", choices=("table", "csv", "json"), default="table", help="how rows are written; json is one object a line")
     sql.add_argument("--read-only", action="store_true", help="change nothing; works beside another session that writes")
     sql.add_argument("--keep-going", action="store_true", help="go on after a statement that failed")

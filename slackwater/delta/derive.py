@@ -37,8 +37,9 @@ RULES: Mapping[type[Node], object] = {
 class Derivation:
     """One flush's view of the sources: which of them moved, and everything derived so far."""
 
-    def __init__(self, moved: Mapping[str, Moved]) -> None:
+    def __init__(self, moved: Mapping[str, Moved], rows: Mapping[str, int] | None = None) -> None:
         self.moved = moved
+        self.rows = rows or {}
         self._at: dict[tuple[Node, str, bool], Rows] = {}
         self._change: dict[tuple[Node, bool], Change] = {}
         self._fresh = 0
@@ -61,6 +62,10 @@ class Derivation:
         """Whether any source below `node` gained or lost rows."""
         sources = [self.moved.get(below.relation, Moved(False, False)) for below in node.walk() if isinstance(below, Scan)]
         return Moved(any(source.added for source in sources), any(source.removed for source in sources))
+
+    def size(self, node: Node) -> int:
+        """How many rows the sources of `node` have, as far as that is known."""
+        return sum(self.rows.get(below.relation, 0) for below in node.walk() if isinstance(below, Scan))
 
     def fresh(self, stem: str) -> str:
         """A column name that nothing else in this flush has."""

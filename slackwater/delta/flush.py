@@ -26,10 +26,10 @@ def first_flush(top: Node) -> Node:
     return Project(rows.plan, tuple(outputs))
 
 
-def next_flush(top: Node, name: str, moved: Mapping[str, Moved]) -> Node | None:
-    """What the moved sources change in the path called `name`; None when nothing can have changed."""
+def next_flush(top: Node, name: str, moved: Mapping[str, Moved], rows: Mapping[str, int] | None = None) -> Node | None:
+    """What the moved sources change in the path called `name`; None when nothing can have changed. `rows`: how many each source has."""
     own = Scan(f"{name}@{OWN}", (*top.names, ID), (*top.columns, Column(ID, "string")))
-    return TOPS.get(type(top), keep).flush(top, Rows(own, ID), Derivation(moved))
+    return TOPS.get(type(top), keep).flush(top, Rows(own, ID), Derivation(moved, rows))
 
 
 def how(top: Node, moved: Mapping[str, Moved]) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def at(node: Join, part: str, named: bool, derive: Derivation) -> Rows:
     left, right = derive.at(node.left, part, named), derive.at(node.right, part, named)
     if part == KEPT:
-        pairs = inner_join.joined([left, right], conjuncts(node.condition), 0, node.names)
+        pairs = inner_join.joined([left, right], conjuncts(node.condition), node.names)
         rows = together([pairs, *(_padded(node, derive.at(alone, KEPT, named)) for alone in _alone(node))], node.names)
         assert rows is not None
         return rows

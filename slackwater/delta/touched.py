@@ -10,8 +10,10 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from slackwater.plan import Aggregate, Filter, Generate, Join, Node, Output, Project, Union, column, columns_in, conjunction, conjuncts
+from slackwater.plan import Aggregate, Filter, Generate, Join, Node, Output, Project, Scan, Union, column, columns_in, conjunction, conjuncts
 from slackwater.plan.nodes import Column, Expression
+
+MOST_SCANS_TWICE = 3
 
 
 def restrict(plan: Node, keys: Sequence[str], touched: Node) -> Node:
@@ -57,7 +59,8 @@ def partners(left: Node, right: Node, condition: Expression | None) -> Node:
                 if _within(here, right) and _within(there, left):
                     equalities.append((here, there))
                     break
-    if not equalities:
+    # To look the partners up, the left rows are computed a second time: that must stay cheaper than reading all of the right side.
+    if not equalities or sum(isinstance(node, Scan) for node in left.walk()) > MOST_SCANS_TWICE:
         return right
     # The left rows are projected to the values they look for, under names that the join's other side cannot have.
     wanted = Project(left, tuple(Output(Column(f"wanted_{i}", "string"), there.copy()) for i, (_, there) in enumerate(equalities)))

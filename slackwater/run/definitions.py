@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 
 from slackwater.catalog import Done, Snapshot, Table, View
 from slackwater.errors import Place, QueryError, Unsupported
@@ -36,7 +37,7 @@ def create_table(statement: CreateTable, warehouse: Warehouse) -> str:
             columns = warehouse.engine.columns_of(readable(statement.query, step.before, warehouse))
         _check_columns(columns, statement)
         required = tuple(str(c.name) for c in statement.columns if not c.nullable)
-        table = Table(str(statement.name), columns, _key(statement, columns), required, dict(statement.options))
+        table = Table(str(statement.name), columns, _key(statement, columns), required, _plain(statement.options))
         step.changes.put(table)
         step.create_trace(Trace(table.name.lower(), columns, "bigint"))
         step.done([Done("create table", table.name, statement.text, time.time(), 0.0, step=step.id)])
@@ -64,7 +65,7 @@ def create_view(statement: CreateView, warehouse: Warehouse) -> str:
         if old is not None:
             _check_replacement(old, form, step.before)
             _drop_traces(step, old.name, warehouse)
-        view = record(str(statement.name), form, dict(statement.options))
+        view = record(str(statement.name), form, _plain(statement.options))
         step.changes.put(view)
         try:
             # The view is not in the catalog yet; the refresh finds it in the step.
@@ -186,12 +187,16 @@ def _fill(statement: CreateTable, warehouse: Warehouse) -> Changed:
     return insert(Insert(statement.text, statement.name, None, statement.query), warehouse)
 
 
-def _check_options(options: object, known: dict[str, tuple[str, ...]]) -> None:
-    for key, value in dict(options).items():  # type: ignore[call-overload]
+def _check_options(options: Mapping[str, str], known: dict[str, tuple[str, ...]]) -> None:
+    for key, value in options.items():
         if key.lower() not in known:
             raise QueryError(f'unknown option "{key}"', hint=f"there are {', '.join(known)}")
         if str(value).lower() not in known[key.lower()]:
             raise QueryError(f"option {key} cannot be '{value}'", hint=f"it may be {' or '.join(known[key.lower()])}")
+
+
+def _plain(options: Mapping[str, str]) -> dict[str, str]:
+    return {str(key).lower(): str(value) for key, value in options.items()}
 
 
 def _moved(problem: QueryError | Unsupported, offset: int, whole: str, text: str) -> QueryError | Unsupported:

@@ -43,7 +43,7 @@ def statement_of(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int]
         return None
     if isinstance(path, Whole):
         return _computed_whole(path, now, step)
-    plan = first_flush(path.top) if seen is None else next_flush(path.top, path.name, moved)
+    plan = first_flush(path.top) if seen is None else next_flush(path.top, path.name, moved, {source: step.traces[source].rows for source in now})
     if plan is None:
         return None
     for name in _parts(plan):

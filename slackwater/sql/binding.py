@@ -9,7 +9,7 @@ Expressions under construction may hold two markers that no finished plan holds:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -69,7 +69,7 @@ class Binding:
     typer: Typer
     types: dict[str, str] = field(default_factory=dict)
     subqueries: list[Bound] = field(default_factory=list)
-    attached: set[int] = field(default_factory=set)
+    known: dict[object, int] = field(default_factory=dict)
     count: int = 0
 
     def fresh(self, hint: str, type_: str) -> Column:
@@ -126,6 +126,13 @@ class Binding:
         self.subqueries.append(bound)
         return Nested(this=str(len(self.subqueries) - 1), kind=kind, expressions=list(operands))
 
+    def nest_once(self, key: object, make: Callable[[], Bound]) -> int:
+        """The number of the subquery known by `key`, bound when it is first met: written twice, it is one."""
+        if key not in self.known:
+            self.subqueries.append(make())
+            self.known[key] = len(self.subqueries) - 1
+        return self.known[key]
+
 
 def hint_of(name: str) -> str:
     """A plan name without its number."""
@@ -161,7 +168,18 @@ def inner_view(expression: Expression) -> Expression:
 
 def replace_equal(expression: Expression, replacements: Mapping[Expression, Expression]) -> Expression:
     """Every largest part that equals a key, replaced by its value."""
-    return expression.transform(lambda node: replacements[node].copy() if node in replacements else node)
+    if expression in replacements:
+        return replacements[expression].copy()
+    return expression.transform(lambda node: bracketed(replacements[node]) if node in replacements else node)
+
+
+_WHOLE = (exp.Column, exp.Literal, exp.Paren, exp.Null, exp.Boolean, exp.Cast, exp.Case, exp.Coalesce, exp.Anonymous, Outer, Nested)
+
+
+def bracketed(expression: Expression) -> Expression:
+    """A copy that can stand inside a larger expression, in brackets if an operator next to it could tear it apart."""
+    whole = isinstance(expression, _WHOLE) or isinstance(expression, exp.AggFunc) and not isinstance(expression, exp.Binary)
+    return expression.copy() if whole else exp.Paren(this=expression.copy())
 
 
 def map_outers(plan: Node, names: Mapping[str, str]) -> Node:

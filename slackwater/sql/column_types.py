@@ -38,7 +38,15 @@ DECIMALS = ("decimal", "dec", "numeric")
 CHARACTERS = ("char", "character", "varchar")
 NESTED = ("array", "map", "struct")
 # What people coming from other databases write.
-ELSEWHERE = {"text": "STRING", "int4": "INT", "int8": "BIGINT", "bool": "BOOLEAN", "datetime": "TIMESTAMP", "blob": "BINARY", "number": "DECIMAL"}
+ELSEWHERE = {
+    "text": "STRING",
+    "int4": "INT",
+    "int8": "BIGINT",
+    "bool": "BOOLEAN",
+    "datetime": "TIMESTAMP",
+    "blob": "BINARY",
+    "number": "DECIMAL",
+}
 
 _TOKEN = re.compile(r"\s*(`(?:``|[^`])*`|\w+|[<>(),:])")
 

@@ -41,9 +41,9 @@ from slackwater.sql.functions import value_over_nothing
 
 @dataclass(frozen=True)
 class Correlated:
-    """A plan without outer references, and the conditions that pair its rows with the outer ones.
+    """A plan without references to the outer plan, and the conditions, with references, that pair its rows with the outer ones.
 
-    `keyed` says that every condition is an equality between an expression of the outer row and the inner column of that name.
+    `keys` are its columns in the conditions, when each of them is an equality with an outer expression.
     """
 
     plan: Node
@@ -63,20 +63,25 @@ def outer_names(plan: Node, offered: Node) -> list[str]:
 
 def correlate(binding: Binding, offered: Node, plan: Node) -> Correlated:
     """`plan` for every row of `offered`."""
-    names = frozenset(outer_names(plan, offered))
-    pulled = _Pull(binding, names).pull(plan)
-    if pulled is None:
-        return by_domain(binding, offered, plan)
-    own = _as_columns(names)
-    conditions = tuple(own(condition) for condition in pulled.conditions)
-    return Correlated(pulled.plan, conditions, None)
+    pulled = _Pull(binding, frozenset(outer_names(plan, offered))).pull(plan)
+    return by_domain(binding, offered, plan) if pulled is None else Correlated(pulled.plan, pulled.conditions, None)
+
+
+def join_with(binding: Binding, plan: Node, kind: str, found: Correlated) -> tuple[Join, dict[str, str]]:
+    """The plan joined with a subquery, and the names that the subquery's columns have there: a subquery met twice is renamed."""
+    inner, renaming = found.plan, {name: name for name in found.plan.names}
+    if set(plan.names) & set(inner.names):
+        inner, renaming = binding.renamed(inner)
+    conditions = [_renamed(condition, renaming) for condition in found.conditions]
+    own = {name: name for name in plan.names}
+    return Join(plan, inner, kind, conjunction(_substitute(condition, own) for condition in conditions)), renaming
 
 
 def by_domain(binding: Binding, offered: Node, plan: Node) -> Correlated:
     """`plan` for every distinct combination of the outer columns it uses."""
     names = outer_names(plan, offered)
     result, mapping = _Domain(binding, offered, names).spread(plan)
-    conditions = tuple(exp.NullSafeEQ(this=column(name), expression=column(mapping[name])) for name in names)
+    conditions = tuple(exp.NullSafeEQ(this=Outer(this=name), expression=column(mapping[name])) for name in names)
     return Correlated(result, conditions, tuple(mapping[name] for name in names))
 
 
@@ -88,9 +93,7 @@ def grouped_by_equalities(binding: Binding, offered: Node, plan: Node) -> Correl
     keyed = pull.keyed(pulled) if pulled else None
     if keyed is None:
         return None
-    own = _as_columns(names)
-    keys = tuple(condition.this.name for condition in keyed.conditions)
-    return Correlated(keyed.plan, tuple(own(condition) for condition in keyed.conditions), keys)
+    return Correlated(keyed.plan, keyed.conditions, tuple(condition.this.name for condition in keyed.conditions))
 
 
 def aggregate_by_equalities(binding: Binding, offered: Node, plan: Aggregate) -> Correlated | None:
@@ -326,8 +329,8 @@ def _substitute(expression: Expression, mapping: Mapping[str, str]) -> Expressio
     return expression.transform(lambda node: column(mapping[node.name]) if isinstance(node, Outer) and node.name in mapping else node)
 
 
-def _as_columns(names: frozenset[str]) -> Callable[[Expression], Expression]:
-    return lambda expression: _substitute(expression, {name: name for name in names})
+def _renamed(expression: Expression, names: Mapping[str, str]) -> Expression:
+    return expression.transform(lambda node: column(names[node.name]) if isinstance(node, exp.Column) and node.name in names else node)
 
 
 def _equality(condition: Expression, names: frozenset[str]) -> tuple[Expression, Expression] | None:

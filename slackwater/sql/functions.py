@@ -86,7 +86,7 @@ def is_aggregate(node: Expression) -> bool:
     """Whether this is an aggregate call, together with its FILTER and the like. An aggregate with OVER stands inside an `exp.Window`."""
     if isinstance(node, _WRAPPERS):
         return is_aggregate(node.this)
-    if isinstance(node, _WINDOW_CLASSES):
+    if isinstance(node, (*_WINDOW_CLASSES, exp.Grouping, exp.GroupingId)):
         return False
     return isinstance(node, exp.AggFunc) or function_name(node) in AGGREGATE_NAMES
 

@@ -73,7 +73,8 @@ def literal(value: object) -> str:
         return f"DATE '{value.isoformat()}'"
     if isinstance(value, list | tuple):
         return f"array({', '.join(literal(item) for item in value)})"
-    raise QueryError(f"a {type(value).__name__} cannot be a parameter", hint="use None, bool, int, float, Decimal, str, bytes, date, datetime or a list")
+    hint = "use None, bool, int, float, Decimal, str, bytes, date, datetime or a list"
+    raise QueryError(f"a value of type {type(value).__name__} cannot be a parameter", hint=hint)
 
 
 def _by_position(text: str, marks: list[Piece], values: Sequence[object]) -> list[object]:
@@ -81,11 +82,11 @@ def _by_position(text: str, marks: list[Piece], values: Sequence[object]) -> lis
     if named is not None:
         hint = f"give the values as a dict: {{{str(named)[1:]!r}: ...}}"
         raise QueryError(f'parameter "{named}" has no value', text=text, place=named.place, hint=hint)
+    message = f"the statement has {_count(len(marks))}, but {_values(len(values))}"
     if len(values) < len(marks):
-        missing = marks[len(values)]
-        raise QueryError(f"the statement has {_count(len(marks))}, but {_values(len(values))}", text=text, place=missing.place)
+        raise QueryError(message, text=text, place=marks[len(values)].place)
     if len(values) > len(marks):
-        raise QueryError(f"the statement has {_count(len(marks))}, but {_values(len(values))}", text=text, hint="write ? where a value belongs")
+        raise QueryError(message, text=text, hint="write ? where a value belongs")
     return list(values)
 
 
@@ -151,7 +152,7 @@ def _decimal(value: Decimal) -> str:
 
 def _is_missing_time(value: object) -> bool:
     """pandas' NaT is a datetime that is not equal to itself."""
-    return isinstance(value, datetime) and not value == value  # noqa: PLR0124, SIM201
+    return isinstance(value, datetime) and not value == value  # noqa: SIM201
 
 
 def _count(number: int) -> str:

@@ -100,7 +100,12 @@ def unquoted(written: str) -> str:
     if written[0] in "rR":
         return written[2:-1]
     quote, inner = written[0], written[1:-1]
-    return re.sub(r"\\(.)|" + quote * 2, lambda match: _ESCAPES.get(match.group(1), match.group(1)) if match.group(1) else quote, inner, flags=re.DOTALL)
+
+    def meaning(match: re.Match[str]) -> str:
+        escaped = match.group(1)
+        return quote if escaped is None else _ESCAPES.get(escaped, escaped)
+
+    return re.sub(r"\\(.)|" + quote * 2, meaning, inner, flags=re.DOTALL)
 
 
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b"}

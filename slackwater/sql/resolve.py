@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from slackwater.errors import QueryError, Unsupported
 from slackwater.plan.nodes import Expression
-from slackwater.sql.binding import Binding, Bound, Outer, rebuild
+from slackwater.sql.binding import Binding, Bound, Nested, Outer, bracketed, rebuild
 from slackwater.sql.functions import NonDeterministic, call_of, is_aggregate, is_window_only, nondeterminism, order_dependent
 from slackwater.sql.place import place_of
 from slackwater.sql.scope import Scope, access, parts_of
@@ -50,7 +50,7 @@ class Resolver:
         if isinstance(node, exp.Subquery | exp.Query):
             return self._scalar(node)
         if isinstance(node, exp.Exists) and isinstance(node.this, exp.Query | exp.Subquery):
-            return self.binding.nest(self.bind_query(node.this, self.scope), "exists")
+            return self._nested(node.this, "exists")[0]
         if isinstance(node, exp.In) and node.args.get("query") is not None:
             return self._in(node)
         if isinstance(node, exp.Any | exp.All) and isinstance(node.this, exp.Query | exp.Subquery):
@@ -92,29 +92,33 @@ class Resolver:
             raise QueryError(
                 f'column "{node.name}" is ambiguous: several columns of the select list have that name', place=place_of(node), hint="give them different aliases"
             )
-        return choices[0].copy()
+        return bracketed(choices[0])
 
     def _scalar(self, node: Expression) -> Expression:
-        bound = self.bind_query(node, self.scope)
+        nested, bound = self._nested(node, "scalar")
         if len(bound.names) != 1:
             raise QueryError(f"a subquery used as a value must have one column, this one has {len(bound.names)}", place=place_of(node))
-        return self.binding.nest(bound, "scalar")
+        return nested
+
+    def _nested(self, tree: Expression, kind: str, operands: Sequence[Expression] = ()) -> tuple[Nested, Bound]:
+        number = self.binding.nest_once((tree, self.scope), lambda: self.bind_query(tree, self.scope))
+        return Nested(this=str(number), kind=kind, expressions=list(operands)), self.binding.subqueries[number]
 
     def _in(self, node: exp.In) -> Expression:
         left = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
         operands = [self.resolve(operand.unnest()) for operand in left]
-        bound = self.bind_query(node.args["query"], self.scope)
+        nested, bound = self._nested(node.args["query"], "in", operands)
         if len(bound.names) != len(operands):
             message = f"IN compares {len(operands)} column(s) with a subquery of {len(bound.names)}"
             raise QueryError(message, place=place_of(node))
-        return self.binding.nest(bound, "in", operands)
+        return nested
 
     def _window(self, node: exp.Window) -> Expression:
         if not self.functions:
             raise QueryError(f"window functions cannot stand in {self.where}", place=place_of(node), hint="compute it in a subquery")
         node = self._spelled_out(node)
         inside = self.at(functions=False, first={}, where="another window function")
-        self._check_function(call_of(node.this))
+        self._check_stable(call_of(node.this))
         arguments = {key: inside._argument(value) for key, value in node.args.items() if key != "this"}
         return rebuild(node, {**arguments, "this": inside._window_function(node.this)})
 
@@ -182,9 +186,12 @@ class Resolver:
         percentile.meta.update(call.meta)
         return percentile
 
-    def _check_function(self, node: Expression) -> None:
+    def _check_stable(self, node: Expression) -> None:
         unstable = nondeterminism(node)
         if unstable:
             raise NonDeterministic(f"{unstable[0]}() is not deterministic", place=place_of(node), hint=unstable[1])
+
+    def _check_function(self, node: Expression) -> None:
+        self._check_stable(node)
         if is_window_only(node) and self.functions:
             raise QueryError(f"{node.sql(dialect='spark').split('(')[0].lower()}() needs an OVER clause", place=place_of(node))

@@ -117,6 +117,7 @@ class _Select:
         if isinstance(tree, exp.Aliases):
             return [Item(tuple(identifier.name for identifier in tree.expressions), resolver.resolve(tree.this), tree)]
         written = tree.this if isinstance(tree, exp.Alias) else tree
+        written = written.unnest() if isinstance(written, exp.Paren) else written
         if is_other_generator(written):
             raise Unsupported("a generator other than explode, posexplode and inline", place=place_of(written))
         names = (tree.alias,) if isinstance(tree, exp.Alias) else () if generator_kind(written) else (output_name(tree),)
@@ -171,7 +172,7 @@ class _Select:
             elif isinstance(key.this, exp.Literal) and key.this.is_int:
                 keys.append(_ordered(key, self._at(key.this, items)))
             else:
-                keys.append(_ordered(key, resolver.resolve(key.this)))
+                keys.append(_ordered(key, resolver.resolve(key.this).unnest()))
         return keys
 
     def _at(self, literal: exp.Literal, items: Sequence[Item]) -> Expression:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from slackwater.errors import QueryError, Unsupported, did_you_mean
 from slackwater.plan.nodes import Column, Expression, Join, Node, Output, Project, Scan, Values, column, conjunction
-from slackwater.sql.binding import Bound, Nested, Outer, passed
+from slackwater.sql.binding import Bound, Nested, Outer, bracketed, passed
 from slackwater.sql.functions import NonDeterministic
 from slackwater.sql.generate import generate
 from slackwater.sql.place import place_of
@@ -192,25 +192,29 @@ def _joined(binder: Binder, left: Node, right: Node, kind: str, condition: Expre
         return Join(right, left, "left", condition) if kind == "right" else Join(left, right, kind, condition)
     if kind == "inner":
         return keep(binder.binding, Join(left, right, "inner"), condition)
-    left, right, condition = _attach_to_sides(binder, left, right, condition, join)
+    left, right, condition = _attach_to_sides(binder, left, right, kind, condition, join)
     return Join(right, left, "left", condition) if kind == "right" else Join(left, right, kind, condition)
 
 
-def _attach_to_sides(binder: Binder, left: Node, right: Node, condition: Expression, join: exp.Join) -> tuple[Node, Node, Expression]:
-    """Subqueries in the condition of an outer join become columns of the side they speak about."""
+def _attach_to_sides(binder: Binder, left: Node, right: Node, kind: str, condition: Expression, join: exp.Join) -> tuple[Node, Node, Expression]:
+    """Subqueries in the condition of an outer join become columns of the side they speak about.
+
+    For the side whose rows are all kept, Spark takes NOT IN for the negation of IN here, and so do we.
+    """
     values: dict[Expression, Expression] = {}
-    for nested in condition.find_all(Nested):
-        names = {reference.name for operand in nested.expressions for reference in operand.find_all(exp.Column)}
-        plan = binder.binding.subqueries[nested.number].plan
+    for found in condition.find_all(Nested):
+        nested = found.parent if isinstance(found.parent, exp.Not) else found
+        names = {reference.name for operand in found.expressions for reference in operand.find_all(exp.Column)}
+        plan = binder.binding.subqueries[found.number].plan
         names |= {outer.name for node in plan.walk() for each in node.expressions() for outer in each.find_all(Outer)}
         if names & set(left.names) and names & set(right.names):
             raise Unsupported("a subquery in the condition of an outer join that speaks about both sides", place=place_of(join.this))
         if names & set(left.names):
-            left, (value,) = attach(binder.binding, left, [nested])
+            left, (value,) = attach(binder.binding, left, [nested], null_aware=kind not in ("left", "full"))
         else:
-            right, (value,) = attach(binder.binding, right, [nested])
+            right, (value,) = attach(binder.binding, right, [nested], null_aware=kind not in ("right", "full"))
         values[nested] = value
-    return left, right, condition.transform(lambda node: values[node].copy() if node in values else node)
+    return left, right, condition.transform(lambda node: bracketed(values[node]) if node in values else node)
 
 
 def _shared_names(join: exp.Join, left: Scope, right: Scope) -> list[exp.Identifier] | None:
@@ -230,7 +234,8 @@ def _join_using(
     condition = conjunction(exp.EQ(this=column(a.column.name), expression=column(b.column.name)) for a, b in pairs)
     plan = _joined(binder, left, right, kind, condition, join)
     if kind in ("semi", "anti"):
-        return plan, scope
+        first = {a.column.name for a, _ in pairs}
+        return plan, replace(scope, fields=tuple(sorted(scope.fields, key=lambda field: field.column.name not in first)))
     merged = [Field("", a.name, (b if kind == "right" else a).column) for a, b in pairs]
     if kind == "full":
         values = [exp.Coalesce(this=column(a.column.name), expressions=[column(b.column.name)]) for a, b in pairs]

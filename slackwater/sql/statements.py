@@ -38,8 +38,8 @@ from slackwater.sql.pieces import Piece, is_complete, split
 from slackwater.sql.relations import Relation, relations_in, rename_relations
 
 __all__ = [
-    "Assignment", "ColumnDef", "Copy", "CreateTable", "CreateView", "Delete", "Describe", "Drop", "Explain", "Insert", "Merge", "MergeClause",
-    "Options", "Piece", "Refresh", "Relation", "Select", "Show", "Statement", "Update",
+    "Assignment", "ColumnDef", "Copy", "CreateTable", "CreateView", "Delete", "Describe", "Drop", "Explain", "Insert", "Merge",
+    "MergeClause", "Options", "Piece", "Refresh", "Relation", "Select", "Show", "Statement", "Update",
     "is_complete", "parse", "relations_in", "rename_relations", "split", "substitute",
 ]  # fmt: skip
 
@@ -175,7 +175,7 @@ def copy(cursor: Cursor) -> Copy:
     columns = cursor.names("a column") if cursor.sees("(") else None
     _check_distinct(cursor, columns or ())
     if cursor.sees("TO"):
-        raise _unsupported(cursor, cursor.start, "COPY ... TO is not supported", "SELECT the rows and write them with to_arrow() or to_pandas()")
+        raise _unsupported(cursor, cursor.start, "COPY ... TO is not supported", "SELECT the rows and write to_arrow() or to_pandas()")
     cursor.expect("FROM")
     path = cursor.string("the file's path")
     named = cursor.name("a format") if cursor.accept("FORMAT") else None
@@ -218,7 +218,8 @@ def show(cursor: Cursor) -> Show:
         return cursor.finish(Show(cursor.text, "views"))
     if cursor.accept("PATHS"):
         return cursor.finish(Show(cursor.text, "paths"))
-    hint = "write DESCRIBE and its name" if cursor.word() in ("COLUMNS", "CREATE") else did_you_mean(cursor.word(), ["tables", "views", "paths"])
+    near = did_you_mean(cursor.word(), ["tables", "views", "paths"])
+    hint = "write DESCRIBE and its name" if cursor.word() in ("COLUMNS", "CREATE") else near
     raise cursor.error("expected TABLES, VIEWS or PATHS", hint)
 
 
@@ -253,7 +254,8 @@ def explain(cursor: Cursor) -> Explain:
             raise _unsupported(cursor, 0, "only views and queries can be explained", "write EXPLAIN and the query")
         return Explain(cursor.text, what, None, made.query, made)
     if cursor.word() in ("EXTENDED", "FORMATTED", "CODEGEN", "COST", "ANALYZE"):
-        raise _unsupported(cursor, cursor.start, f"EXPLAIN {cursor.word()} is not supported", "write EXPLAIN SPARK for the engine's own plan")
+        message = f"EXPLAIN {cursor.word()} is not supported"
+        raise _unsupported(cursor, cursor.start, message, "write EXPLAIN SPARK for the engine's own plan")
     if cursor.word() not in QUERY_WORDS:
         near = did_you_mean(cursor.word(), ["delta", "paths", "plan", "spark", "view"])
         raise cursor.error("expected VIEW and a name, a query, or CREATE MATERIALIZED VIEW", near)
@@ -344,7 +346,8 @@ def _column_constraints(cursor: Cursor, name: Piece, key: list[Piece]) -> bool:
 
 def _take_key(cursor: Cursor, key: list[Piece], names: tuple[Piece, ...]) -> None:
     if key:
-        raise QueryError("a table has one primary key", text=cursor.text, place=names[0].place, hint="write PRIMARY KEY (a, b) for a key of two columns")
+        hint = "write PRIMARY KEY (a, b) for a key of two columns"
+        raise QueryError("a table has one primary key", text=cursor.text, place=names[0].place, hint=hint)
     _check_distinct(cursor, names)
     key.extend(names)
 
@@ -354,7 +357,8 @@ def _with_key(cursor: Cursor, columns: list[ColumnDef], key: list[Piece]) -> tup
     known = {column.name.lower() for column in columns}
     for name in key:
         if columns and name.lower() not in known:
-            raise QueryError(f'column "{name}" of the primary key does not exist', text=cursor.text, place=name.place, hint=did_you_mean(name, known))
+            message = f'column "{name}" of the primary key does not exist'
+            raise QueryError(message, text=cursor.text, place=name.place, hint=did_you_mean(name, known))
     in_key = {name.lower() for name in key}
     return tuple(ColumnDef(column.name, column.type, column.nullable and column.name.lower() not in in_key) for column in columns)
 
@@ -487,7 +491,8 @@ def _file_format(cursor: Cursor, path: Piece, named: str | None) -> Literal["csv
             suffixes.pop()
         named = EXTENSIONS.get(suffixes[-1] if suffixes else "")
         if named is None:
-            raise QueryError("the path does not tell the file's format", text=cursor.text, place=path.place, hint="add FORMAT csv, json or parquet")
+            hint = "add FORMAT csv, json or parquet"
+            raise QueryError("the path does not tell the file's format", text=cursor.text, place=path.place, hint=hint)
     for known in FORMATS:
         if named.lower() == known:
             return known

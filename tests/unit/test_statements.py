@@ -86,7 +86,15 @@ def test_a_comment_alone_is_no_statement() -> None:
 
 @pytest.mark.parametrize(
     ("text", "complete"),
-    [("SELECT 1;", True), ("SELECT 1", False), ("SELECT 1; -- done", True), ("SELECT ';", False), ("", True), ("SELECT 1; SELECT", False), ("/* ;", False)],
+    [
+        ("SELECT 1;", True),
+        ("SELECT 1", False),
+        ("SELECT 1; -- done", True),
+        ("SELECT ';", False),
+        ("", True),
+        ("SELECT 1; SELECT", False),
+        ("/* ;", False),
+    ],
 )
 def test_a_statement_is_complete_with_its_semicolon(text: str, complete: bool) -> None:
     assert is_complete(text) is complete
@@ -404,13 +412,20 @@ def test_a_syntax_error_has_its_place(text: str, place: str) -> None:
     assert "\x1b" not in str(error) and "<class" not in str(error)
 
 
-@pytest.mark.parametrize(("word", "meant"), [("SELEC", "select"), ("CRAETE", "create"), ("INSRT", "insert"), ("refersh", "refresh"), ("EXPLIAN", "explain")])
+@pytest.mark.parametrize(
+    ("word", "meant"), [("SELEC", "select"), ("CRAETE", "create"), ("INSRT", "insert"), ("refersh", "refresh"), ("EXPLIAN", "explain")]
+)
 def test_a_misspelt_first_word_is_guessed(word: str, meant: str) -> None:
     assert refusal(f"{word} x").hint == f'did you mean "{meant}"?'
 
 
 def test_things_are_shown_and_described() -> None:
-    assert [read(f"SHOW {what}", Show).what for what in ("TABLES", "views", "PATHS", "MATERIALIZED VIEWS")] == ["tables", "views", "paths", "views"]
+    assert [read(f"SHOW {what}", Show).what for what in ("TABLES", "views", "PATHS", "MATERIALIZED VIEWS")] == [
+        "tables",
+        "views",
+        "paths",
+        "views",
+    ]
     assert refusal("SHOW TABELS").hint == 'did you mean "tables"?'
     assert read("DESCRIBE TABLE t", Describe).name == "t"
     assert read("DESC `a b`", Describe).name == "a b"
@@ -482,7 +497,16 @@ def test_a_list_fills_an_in() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["SELECT '?', ':a'", "SELECT 1 -- ? :a", "SELECT /* ? :a */ 1", "SELECT `?:a`", "SELECT v:a.b", "SELECT CAST(x AS struct<a:int>)", "SELECT a::int", "SELECT f():a"],
+    [
+        "SELECT '?', ':a'",
+        "SELECT 1 -- ? :a",
+        "SELECT /* ? :a */ 1",
+        "SELECT `?:a`",
+        "SELECT v:a.b",
+        "SELECT CAST(x AS struct<a:int>)",
+        "SELECT a::int",
+        "SELECT f():a",
+    ],
 )
 def test_what_looks_like_a_parameter_but_is_none(text: str) -> None:
     assert substitute(text) == text
@@ -497,7 +521,7 @@ def test_what_looks_like_a_parameter_but_is_none(text: str) -> None:
         ("a = :x", [1], 'parameter ":x" has no value', ":x"),
         ("a = :regoin", {"region": 1}, 'parameter ":regoin" has no value', ":regoin"),
         ("a = ?", {"x": 1}, "parameter ? has no name", "?"),
-        ("a = ?", [object()], "a object cannot be a parameter", "?"),
+        ("a = ?", [object()], "a value of type object cannot be a parameter", "?"),
         ("a = ?", [Decimal("NaN")], "a decimal has no NaN", "?"),
         ("a IN (?)", [[]], "an empty list", "?"),
     ],

@@ -1,0 +1,46 @@
+"""What all tests share: one Sail server and one Spark per run of pytest, and warehouses on them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import slackwater
+from tests.batch import open_engine, open_spark
+
+os.environ.setdefault("RUST_LOG", "off")
+
+Warehouses = Callable[..., slackwater.Session]
+
+
+@pytest.fixture(scope="session")
+def sail_session() -> Iterator[Any]:
+    """A Spark session on a Sail server of its own."""
+    with open_engine("sail") as session:
+        yield session
+
+
+@pytest.fixture(scope="session")
+def spark_session() -> Iterator[Any]:
+    """Spark in this process."""
+    session = open_spark()
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def sail_db(sail_session: Any, tmp_path: Path) -> Iterator[slackwater.Session]:
+    """A fresh warehouse on Sail."""
+    with slackwater.connect(tmp_path / "warehouse", engine=sail_session) as db:
+        yield db
+
+
+@pytest.fixture
+def spark_db(spark_session: Any, tmp_path: Path) -> Iterator[slackwater.Session]:
+    """A fresh warehouse on Spark."""
+    with slackwater.connect(tmp_path / "warehouse", engine=spark_session) as db:
+        yield db
