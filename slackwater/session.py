@@ -13,6 +13,8 @@ from slackwater import explain
 from slackwater.errors import QueryError, SlackwaterError, Unsupported
 from slackwater.result import Result
 from slackwater.run import definitions, describe, tables
+from slackwater.run.change import Changed
+from slackwater.run.merge import merge
 from slackwater.run.progress import Listener, Working
 from slackwater.run.reading import readable, recompute
 from slackwater.run.refresh import in_order, is_stale, refresh
@@ -60,7 +62,7 @@ class Session:
             statement = parse(text)
             return HANDLERS[type(statement)](self, statement)
         except SlackwaterError as problem:
-            raise problem.within(text)
+            raise problem.within(text) from problem.__cause__
 
     def insert(self, table: str, data: Any) -> Result:
         """Insert rows: tuples, dicts, pandas, Arrow, or a Spark DataFrame."""
@@ -142,12 +144,12 @@ class Session:
             raise QueryError("this session is closed", hint="connect again")
 
 
-def _counted(changed: tables.Changed, verb: str) -> str:
+def _counted(changed: Changed, verb: str) -> str:
     count = max(changed.added, changed.removed)
     return f"{count} row{'' if count == 1 else 's'} {verb}"
 
 
-def _merged(changed: tables.Changed) -> str:
+def _merged(changed: Changed) -> str:
     return f"{changed.added} rows added, {changed.removed} removed"
 
 
@@ -162,7 +164,7 @@ HANDLERS: Mapping[type, Handler] = {
     kinds.Insert: lambda db, s: Result.of_message(_counted(tables.insert(s, db._warehouse), "inserted")),
     kinds.Update: lambda db, s: Result.of_message(_counted(tables.update(s, db._warehouse), "updated")),
     kinds.Delete: lambda db, s: Result.of_message(_counted(tables.delete(s, db._warehouse), "deleted")),
-    kinds.Merge: lambda db, s: Result.of_message(_merged(tables.merge(s, db._warehouse))),
+    kinds.Merge: lambda db, s: Result.of_message(_merged(merge(s, db._warehouse))),
     kinds.Copy: lambda db, s: Result.of_message(_counted(tables.copy(s, db._warehouse), "copied")),
     kinds.Show: lambda db, s: describe.show(s, db._warehouse),
     kinds.Describe: lambda db, s: describe.describe(s, db._warehouse),

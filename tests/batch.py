@@ -53,8 +53,31 @@ def _open_sail() -> Iterator[Any]:
         server.stop()
 
 
+# pyspark asks the environment whether a process talks to a server or to a JVM of its own. Tests do both, one after the other.
+REMOTE = "SPARK_CONNECT_MODE_ENABLED"
+
+
+@contextmanager
+def talking_to(engine: str) -> Iterator[None]:
+    """Let pyspark know which of the two it is about to deal with."""
+    before = os.environ.pop(REMOTE, None)
+    if engine == "sail":
+        os.environ[REMOTE] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop(REMOTE, None)
+        if before is not None:
+            os.environ[REMOTE] = before
+
+
 def open_spark() -> Any:
     """Spark in local mode, set up for many tiny queries."""
+    with talking_to("spark"):
+        return _open_spark()
+
+
+def _open_spark() -> Any:
     from pyspark.sql import SparkSession
 
     options = {

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import slackwater
-from tests.batch import open_engine, open_spark
+from tests.batch import open_engine, open_spark, talking_to
 
 os.environ.setdefault("RUST_LOG", "off")
-
-Warehouses = Callable[..., slackwater.Session]
 
 
 @pytest.fixture(scope="session")
@@ -24,9 +22,9 @@ def sail_session() -> Iterator[Any]:
         yield session
 
 
-@pytest.fixture(scope="session")
-def spark_session() -> Iterator[Any]:
-    """Spark in this process."""
+@pytest.fixture(scope="module")
+def spark_session(sail_session: Any) -> Iterator[Any]:
+    """Spark in this process. After Sail, because pyspark refuses to reach for a server while it has a JVM; gone after each module for the same reason."""
     session = open_spark()
     yield session
     session.stop()
@@ -35,12 +33,12 @@ def spark_session() -> Iterator[Any]:
 @pytest.fixture
 def sail_db(sail_session: Any, tmp_path: Path) -> Iterator[slackwater.Session]:
     """A fresh warehouse on Sail."""
-    with slackwater.connect(tmp_path / "warehouse", engine=sail_session) as db:
+    with talking_to("sail"), slackwater.connect(tmp_path / "warehouse", engine=sail_session) as db:
         yield db
 
 
 @pytest.fixture
 def spark_db(spark_session: Any, tmp_path: Path) -> Iterator[slackwater.Session]:
     """A fresh warehouse on Spark."""
-    with slackwater.connect(tmp_path / "warehouse", engine=spark_session) as db:
+    with talking_to("spark"), slackwater.connect(tmp_path / "warehouse", engine=spark_session) as db:
         yield db

@@ -29,6 +29,8 @@ def on(engine: str) -> list[Case]:
 @pytest.mark.parametrize("case", on("sail"), ids=name_of)
 def test_case_on_sail(case: Case, schedule: str, sail_db: Session) -> None:
     sail_db.schedule = f"random:{SEEDS[case.path]}" if schedule == "random" else schedule  # type: ignore[assignment]
+    if schedule != "lazy":
+        case = at_the_end(case)
     run_case(case, sail_db, "sail", late=schedule == "random")
 
 

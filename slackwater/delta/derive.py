@@ -7,23 +7,14 @@ subplan used in several terms stays one subplan, and prunes: what has not moved 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Protocol
 
 from slackwater.delta import filter as filter_rule
 from slackwater.delta import generate, join, project, scan, union, values
-from slackwater.delta.rows import KEPT, NEW, OLD, Change, Moved, Rows
+from slackwater.delta.rows import KEPT, NEW, OLD, Change, Moved, Rows, Rule
 from slackwater.errors import InternalError
 from slackwater.plan import Filter, Generate, Join, Node, Project, Scan, Union, Values
 
-
-class Rule(Protocol):
-    """What an operator's file offers."""
-
-    def at(self, node: Node, part: str, named: bool, derive: Derivation) -> Rows: ...
-    def change(self, node: Node, named: bool, derive: Derivation) -> Change: ...
-
-
-RULES: Mapping[type[Node], object] = {
+RULES: Mapping[type[Node], Rule] = {
     Scan: scan,
     Values: values,
     Filter: filter_rule,
@@ -88,7 +79,7 @@ class Derivation:
         rule = RULES.get(type(node))
         if rule is None:
             raise InternalError(f"no change rule for {type(node).__name__} inside a path")
-        return rule  # type: ignore[return-value]
+        return rule
 
 
 def _monotone(node: Node) -> bool:

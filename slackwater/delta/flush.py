@@ -12,15 +12,15 @@ from sqlglot import exp
 
 from slackwater.delta import aggregate, keep, limit, window
 from slackwater.delta.derive import Derivation
-from slackwater.delta.rows import ADDED, ID, OWN, SIDE, Moved, Rows
+from slackwater.delta.rows import ADDED, ID, OWN, SIDE, Moved, Rows, Top
 from slackwater.plan import Aggregate, Column, Limit, Node, Output, Project, Scan, Window, column
 
-TOPS = {Aggregate: aggregate, Window: window, Limit: limit}
+TOPS: Mapping[type[Node], Top] = {Aggregate: aggregate, Window: window, Limit: limit}
 
 
 def first_flush(top: Node) -> Node:
     """Everything, from the sources as they are now."""
-    rows = TOPS.get(type(top), keep).first(top, Derivation({}))
+    rows = _top(top).first(top, Derivation({}))
     outputs = [Output(Column(SIDE, "string"), exp.Literal.string(ADDED)), Output(Column(ID, "string"), column(str(rows.id)))]
     outputs += [Output(c, column(c.name)) for c in top.columns]
     return Project(rows.plan, tuple(outputs))
@@ -29,7 +29,11 @@ def first_flush(top: Node) -> Node:
 def next_flush(top: Node, name: str, moved: Mapping[str, Moved], rows: Mapping[str, int] | None = None) -> Node | None:
     """What the moved sources change in the path called `name`; None when nothing can have changed. `rows`: how many each source has."""
     own = Scan(f"{name}@{OWN}", (*top.names, ID), (*top.columns, Column(ID, "string")))
-    return TOPS.get(type(top), keep).flush(top, Rows(own, ID), Derivation(moved, rows))
+    return _top(top).flush(top, Rows(own, ID), Derivation(moved, rows))
+
+
+def _top(node: Node) -> Top:
+    return TOPS.get(type(node), keep)
 
 
 def how(top: Node, moved: Mapping[str, Moved]) -> str:

@@ -58,7 +58,7 @@ def terms(inputs: Sequence[Node], conditions: Sequence[Expression], names: tuple
     ids = [derive.at(below, NEW, named).id for below in inputs]
     added = _side(order, conditions, named, ADDED, derive)
     removed = _side(order, conditions, named, REMOVED, derive)
-    return Change(added and _identified(added, ids, names), removed and _identified(removed, ids, names))
+    return Change(_named(added, ids, names), _named(removed, ids, names))
 
 
 def _side(order: Sequence[Node], conditions: Sequence[Expression], named: bool, side: str, derive: Derivation) -> Node | None:
@@ -126,6 +126,10 @@ def _small_first(inputs: Sequence[Node], conditions: Sequence[Expression], deriv
 def _connected(names: Sequence[str], others: Sequence[str], conditions: Sequence[Expression]) -> bool:
     here, there = set(names), set(others)
     return any((used := columns_in(condition)) <= here | there and used & here and used & there for condition in conditions)
+
+
+def _named(plan: Node | None, ids: Sequence[str | None], names: tuple[str, ...]) -> Rows | None:
+    return _identified(plan, ids, names) if plan is not None else None
 
 
 def _identified(plan: Node, ids: Sequence[str | None], names: tuple[str, ...]) -> Rows:

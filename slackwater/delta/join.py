@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slackwater.delta import inner_join, outer_join, semi_join
-from slackwater.delta.rows import Change, Rows
+from slackwater.delta.rows import Change, Rows, Rule
 from slackwater.plan import Join
 
 if TYPE_CHECKING:
     from slackwater.delta.derive import Derivation
 
-KINDS = {"inner": inner_join, "semi": semi_join, "anti": semi_join, "left": outer_join, "full": outer_join}
+KINDS: dict[str, Rule] = {"inner": inner_join, "semi": semi_join, "anti": semi_join, "left": outer_join, "full": outer_join}
 
 
 def at(node: Join, part: str, named: bool, derive: Derivation) -> Rows:

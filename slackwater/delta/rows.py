@@ -15,13 +15,17 @@ An identity is one column. A table gives its rows a number; what is derived from
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
 
 from slackwater.plan import Column, Node, Output, Project, Union, column
 from slackwater.plan.nodes import Expression
+
+if TYPE_CHECKING:
+    from slackwater.delta.derive import Derivation
 
 OLD, NEW, KEPT, ADDED, REMOVED = "old", "new", "kept", "added", "removed"
 
@@ -47,6 +51,24 @@ class Change:
 
     def __bool__(self) -> bool:
         return self.added is not None or self.removed is not None
+
+
+class Rule(Protocol):
+    """What the file of an operator inside a path offers: its rows as of a part, and its change."""
+
+    @property
+    def at(self) -> Callable[[Any, str, bool, Derivation], Rows]: ...
+    @property
+    def change(self) -> Callable[[Any, bool, Derivation], Change]: ...
+
+
+class Top(Protocol):
+    """What the file of an operator that ends a path offers: all its rows, and the rows of a later flush (None: no change)."""
+
+    @property
+    def first(self) -> Callable[[Any, Derivation], Rows]: ...
+    @property
+    def flush(self) -> Callable[[Any, Rows, Derivation], Node | None]: ...
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,21 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from slackwater.plan import Aggregate, Filter, Generate, Join, Node, Output, Project, Scan, Union, column, columns_in, conjunction, conjuncts
+from slackwater.plan import (
+    Aggregate,
+    Filter,
+    Generate,
+    Join,
+    Node,
+    Output,
+    Project,
+    Scan,
+    Union,
+    column,
+    columns_in,
+    conjunction,
+    conjuncts,
+)
 from slackwater.plan.nodes import Column, Expression
 
 MOST_SCANS_TWICE = 3

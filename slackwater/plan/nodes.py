@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from slackwater.errors import InternalError
 
-Expression = exp.Expression
+Expression = exp.Expr
 
 JOIN_KINDS = ("inner", "left", "full", "semi", "anti")
 
@@ -249,7 +249,7 @@ class Aggregate(Node):
         self._check_distinct_names()
 
     @cached_property
-    def columns(self) -> tuple[Column, ...]:  # type: ignore[override]
+    def columns(self) -> tuple[Column, ...]:
         by_name = {column.name: column for column in self.input.columns}
         return tuple(by_name[key] for key in self.keys) + tuple(measure.column for measure in self.measures)
 

@@ -32,7 +32,7 @@ def rename(plan: Node, name: Callable[[str], str]) -> Node:
         if isinstance(plan, Scan) and field.name in ("relation", "source"):
             continue
         changed[field.name] = tuple(name(key) for key in value) if field.name == "keys" else renamed(value)
-    return replace(plan, **changed)  # type: ignore[arg-type]
+    return replace(plan, **changed)
 
 
 def _expression(expression: Expression, name: Callable[[str], str]) -> Expression:

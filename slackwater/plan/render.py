@@ -10,7 +10,22 @@ from collections import Counter
 
 from sqlglot import exp
 
-from slackwater.plan.nodes import Aggregate, Column, Expression, Filter, Generate, Join, Limit, Node, Output, Project, Scan, Union, Values, Window
+from slackwater.plan.nodes import (
+    Aggregate,
+    Column,
+    Expression,
+    Filter,
+    Generate,
+    Join,
+    Limit,
+    Node,
+    Output,
+    Project,
+    Scan,
+    Union,
+    Values,
+    Window,
+)
 
 JOIN_WORDS = {"inner": "JOIN", "left": "LEFT JOIN", "full": "FULL JOIN", "semi": "LEFT SEMI JOIN", "anti": "LEFT ANTI JOIN"}
 

@@ -31,7 +31,9 @@ class _Merge:
         return self.done[node]
 
     def _merged(self, node: Node) -> Node:
-        while isinstance(node, Project) and isinstance(node.input, Project) and node.input not in self.shared and _mergeable(node, node.input):
+        while (
+            isinstance(node, Project) and isinstance(node.input, Project) and node.input not in self.shared and _mergeable(node, node.input)
+        ):
             node = _one(node, node.input)
         if isinstance(node, Project) and _hands_through(node):
             return self.merge(node.input)

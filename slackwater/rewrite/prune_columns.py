@@ -8,7 +8,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from slackwater.plan.nodes import Aggregate, Column, Expression, Filter, Generate, Join, Limit, Node, Output, Project, Scan, Union, Window, column, columns_in
+from slackwater.plan.nodes import (
+    Aggregate,
+    Column,
+    Expression,
+    Filter,
+    Generate,
+    Join,
+    Limit,
+    Node,
+    Output,
+    Project,
+    Scan,
+    Union,
+    Window,
+    column,
+    columns_in,
+)
 from slackwater.rewrite.sharing import parents_first
 
 
@@ -83,7 +99,11 @@ def _scan(node: Scan, names: set[str]) -> Scan:
     """At least one column stays: rows must still be counted."""
     kept = [pair for pair in zip(node.source, node.outputs, strict=True) if pair[1].name in names]
     kept = kept or list(zip(node.source, node.outputs, strict=True))[:1]
-    return node if len(kept) == len(node.outputs) else Scan(node.relation, tuple(source for source, _ in kept), tuple(output for _, output in kept))
+    return (
+        node
+        if len(kept) == len(node.outputs)
+        else Scan(node.relation, tuple(source for source, _ in kept), tuple(output for _, output in kept))
+    )
 
 
 def _kept(outputs: tuple[Output, ...], names: set[str]) -> tuple[Output, ...]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from slackwater.catalog import Snapshot, Table, View
 from slackwater.errors import InternalError, Place, SlackwaterError, Unsupported
-from slackwater.path import Path, Paths, cut
+from slackwater.path import Path, cut
 from slackwater.plan import Column, Node, Output, Project, Scan, column
 from slackwater.plan.rename import rename
 from slackwater.rewrite import rewrite

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from slackwater.catalog import Done, Snapshot, Table, View
 from slackwater.errors import Place, QueryError, Unsupported
 from slackwater.plan import Column
+from slackwater.run.change import Changed
 from slackwater.run.compile import Compiled, compile_query, record
 from slackwater.run.compiled import compiled, shown_as
 from slackwater.run.reading import readable
 from slackwater.run.refresh import refresh_in
-from slackwater.run.tables import Changed, insert
+from slackwater.run.tables import insert
 from slackwater.run.warehouse import Step, Warehouse
 from slackwater.spark.arrow import arrow_type
 from slackwater.sql import Piece
@@ -187,7 +188,7 @@ def _fill(statement: CreateTable, warehouse: Warehouse) -> Changed:
     return insert(Insert(statement.text, statement.name, None, statement.query), warehouse)
 
 
-def _check_options(options: Mapping[str, str], known: dict[str, tuple[str, ...]]) -> None:
+def _check_options(options: Mapping[str, str], known: Mapping[str, tuple[str, ...]]) -> None:
     for key, value in options.items():
         if key.lower() not in known:
             raise QueryError(f'unknown option "{key}"', hint=f"there are {', '.join(known)}")

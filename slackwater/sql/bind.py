@@ -96,7 +96,11 @@ class Binder:
             yield
             return
         if clause.args.get("recursive"):
-            raise Unsupported("a recursive WITH", place=place_of(clause.expressions[0].args.get("alias")), hint="only queries without recursion are kept incrementally")
+            raise Unsupported(
+                "a recursive WITH",
+                place=place_of(clause.expressions[0].args.get("alias")),
+                hint="only queries without recursion are kept incrementally",
+            )
         level: dict[str, Bound] = {}
         self.ctes.append(level)
         try:
@@ -166,5 +170,3 @@ def ordinal(literal: exp.Literal, count: int) -> int:
     if not 1 <= position <= count:
         raise QueryError(f"position {position} is not in the select list, which has {count} columns", place=place_of(literal))
     return position - 1
-
-

@@ -173,6 +173,13 @@ def replace_equal(expression: Expression, replacements: Mapping[Expression, Expr
     return expression.transform(lambda node: bracketed(replacements[node]) if node in replacements else node)
 
 
+def without_brackets(expression: Expression) -> Expression:
+    """What stands inside of brackets; a subquery keeps its own."""
+    while isinstance(expression, exp.Paren):
+        expression = expression.this
+    return expression
+
+
 _WHOLE = (exp.Column, exp.Literal, exp.Paren, exp.Null, exp.Boolean, exp.Cast, exp.Case, exp.Coalesce, exp.Anonymous, Outer, Nested)
 
 
@@ -208,4 +215,4 @@ def map_expressions(node: Node, change: object) -> Node:
 
     fields = {name: getattr(node, name) for name in node.__dataclass_fields__ if name not in node.input_fields and name != "branches"}
     new = {name: changed(value) for name, value in fields.items()}
-    return node if all(new[name] is value or new[name] == value for name, value in fields.items()) else replace(node, **new)  # type: ignore[arg-type]
+    return node if all(new[name] is value or new[name] == value for name, value in fields.items()) else replace(node, **new)

@@ -284,13 +284,16 @@ class _Domain:
         keys = tuple(mapping[name] for name in self.names)
         if node.keys:
             return Aggregate(below, node.keys + keys, measures), mapping
-        raw = tuple(Output(self.binding.fresh(measure.name.rsplit("_", 1)[0], measure.column.type), measure.expression) for measure in measures)
+        raw = tuple(
+            Output(self.binding.fresh(measure.name.rsplit("_", 1)[0], measure.column.type), measure.expression) for measure in measures
+        )
         grouped = Aggregate(below, keys, raw)
         domain, names = self.copy()
         same = conjunction(exp.NullSafeEQ(this=column(names[name]), expression=column(mapping[name])) for name in self.names)
         joined = Join(domain, grouped, "left", same)
         whole = tuple(
-            Output(measure.column, value_over_nothing(measure.expression, plain.name, plain.column.type)) for measure, plain in zip(measures, raw, strict=True)
+            Output(measure.column, value_over_nothing(measure.expression, plain.name, plain.column.type))
+            for measure, plain in zip(measures, raw, strict=True)
         )
         return Project(joined, whole + passed(domain.columns)), names
 
@@ -305,7 +308,9 @@ class _Domain:
         keys = tuple(mapping[name] for name in self.names)
         order = [self.own(key, mapping) for key in node.order] or [exp.Ordered(this=column(name)) for name in node.input.names[:1]]
         number = self.binding.fresh("row", "int")
-        function = exp.Window(this=exp.RowNumber(), partition_by=[column(key) for key in keys], order=exp.Order(expressions=order), over="OVER")
+        function = exp.Window(
+            this=exp.RowNumber(), partition_by=[column(key) for key in keys], order=exp.Order(expressions=order), over="OVER"
+        )
         numbered = Window(below, keys, (Output(number, function),))
         bounds: list[Expression] = []
         if node.offset:

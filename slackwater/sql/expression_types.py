@@ -40,7 +40,15 @@ class GuessTyper:
         return spark_type(kind)
 
 
-_TYPE_WORDS = {"text": "string", "varchar": "string", "integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint", "null": "void"}
+_TYPE_WORDS = {
+    "text": "string",
+    "varchar": "string",
+    "integer": "int",
+    "long": "bigint",
+    "short": "smallint",
+    "byte": "tinyint",
+    "null": "void",
+}
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _BOOLEAN = (exp.Predicate, exp.Connector, exp.Not, exp.Boolean, exp.Exists)
 

@@ -40,7 +40,8 @@ _LAYOUT = "its answer depends on how rows are laid out in files and tasks; use a
 
 NONDETERMINISTIC_NAMES: dict[str, str] = {
     **dict.fromkeys(
-        "now current_timestamp current_date curdate current_time localtimestamp localtime unix_timestamp_now getdate sysdate".split(), _CLOCK
+        "now current_timestamp current_date curdate current_time localtimestamp localtime unix_timestamp_now getdate sysdate".split(),
+        _CLOCK,
     ),
     **dict.fromkeys("rand random randn uuid shuffle randstr uniform".split(), _CHANCE),
     **dict.fromkeys(
@@ -80,6 +81,11 @@ def function_name(node: Expression) -> str:
     if isinstance(node, exp.Func):
         return node.sql_name().lower()
     return ""
+
+
+def written_name(call: Expression) -> str:
+    """The function's name as Spark writes it, in lower case."""
+    return call.sql(dialect="spark").split("(")[0].lower()
 
 
 def is_aggregate(node: Expression) -> bool:
@@ -137,7 +143,12 @@ def value_over_nothing(measure: Expression, name: str, type_: str) -> Expression
     """The measure in column `name` where a missing group means an aggregate over no rows (the count bug)."""
     call = call_of(measure)
     function = function_name(call)
-    if isinstance(call, exp.Count | exp.CountIf | exp.ApproxDistinct) or function in ("count", "count_if", "approx_count_distinct", "regr_count"):
+    if isinstance(call, exp.Count | exp.CountIf | exp.ApproxDistinct) or function in (
+        "count",
+        "count_if",
+        "approx_count_distinct",
+        "regr_count",
+    ):
         return exp.Coalesce(this=column(name), expressions=[exp.Literal.number(0)])
     if isinstance(call, exp.ArrayAgg | exp.ArrayUniqueAgg) or function in ("collect_list", "collect_set", "array_agg"):
         return exp.Coalesce(this=column(name), expressions=[exp.cast(exp.Array(expressions=[]), type_, dialect="spark")])

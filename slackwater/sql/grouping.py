@@ -15,8 +15,8 @@ from sqlglot import exp
 
 from slackwater.errors import QueryError, Unsupported
 from slackwater.plan.nodes import Aggregate, Expression, Generate, Node, Output, Project, column
-from slackwater.sql.binding import Binding, Bound, Nested, Outer, hint_of, map_outers, passed, rebuild
-from slackwater.sql.functions import call_of, function_name, is_aggregate
+from slackwater.sql.binding import Binding, Bound, Nested, Outer, hint_of, map_outers, passed, rebuild, without_brackets
+from slackwater.sql.functions import call_of, is_aggregate, written_name
 from slackwater.sql.place import place_of
 from slackwater.sql.subquery import attach
 
@@ -44,7 +44,9 @@ def grouping_sets(items: Sequence[Expression], resolve: object, wholesale: Expre
         positions = [(key(item),) for item in items]
         return Groups(keys, _rollup(positions) if isinstance(wholesale, exp.Rollup) else _cube(positions))
     factors = [_sets_of(item, key) for item in items]
-    if all(len(factor) == 1 for factor in factors) and not any(isinstance(item, exp.GroupingSets | exp.Rollup | exp.Cube) for item in items):
+    if all(len(factor) == 1 for factor in factors) and not any(
+        isinstance(item, exp.GroupingSets | exp.Rollup | exp.Cube) for item in items
+    ):
         return Groups(keys)
     return Groups(keys, [_merged(choice) for choice in product(*factors)])
 
@@ -57,13 +59,15 @@ def _sets_of(item: Expression, key: object) -> list[tuple[int, ...]]:
         return _cube([_positions(part, key) for part in item.expressions])
     if isinstance(item, exp.GroupingSets):
         nested = (exp.Rollup, exp.Cube, exp.GroupingSets)
-        return [each for part in item.expressions for each in (_sets_of(part, key) if isinstance(part, nested) else [_positions(part, key)])]
+        return [
+            each for part in item.expressions for each in (_sets_of(part, key) if isinstance(part, nested) else [_positions(part, key)])
+        ]
     return [_positions(item, key)]
 
 
 def _positions(part: Expression, key: object) -> tuple[int, ...]:
     assert callable(key)
-    members = part.expressions if isinstance(part, exp.Tuple) else [part.unnest()]
+    members = part.expressions if isinstance(part, exp.Tuple) else [without_brackets(part)]
     return tuple(key(member) for member in members)
 
 
@@ -72,7 +76,9 @@ def _rollup(parts: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
 
 
 def _cube(parts: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    return [_merged(part for part, chosen in zip(parts, choice, strict=True) if chosen) for choice in product((True, False), repeat=len(parts))]
+    return [
+        _merged(part for part, chosen in zip(parts, choice, strict=True) if chosen) for choice in product((True, False), repeat=len(parts))
+    ]
 
 
 def _merged(parts: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
@@ -176,12 +182,16 @@ class Grouped:
         return [self._argument(item) for item in value] if isinstance(value, list) else value
 
     def _lift_window(self, window: exp.Window) -> Expression:
-        return rebuild(window, {key: self._lift_function(value) if key == "this" else self._argument(value) for key, value in window.args.items()})
+        return rebuild(
+            window, {key: self._lift_function(value) if key == "this" else self._argument(value) for key, value in window.args.items()}
+        )
 
     def _lift_function(self, node: Expression) -> Expression:
         if call_of(node) is node:
             return rebuild(node, {key: self._argument(value) for key, value in node.args.items()})
-        return rebuild(node, {key: self._lift_function(value) if key == "this" else self._argument(value) for key, value in node.args.items()})
+        return rebuild(
+            node, {key: self._lift_function(value) if key == "this" else self._argument(value) for key, value in node.args.items()}
+        )
 
     def _lift_nested(self, nested: Nested) -> Expression:
         """A subquery above the aggregate sees the keys only."""
@@ -241,8 +251,5 @@ def _hint(expression: Expression) -> str:
     if is_aggregate(expression):
         call = call_of(expression)
         inner = call.find(exp.Column)
-        function = {"approx_distinct": "approx_count_distinct"}.get(function_name(call), function_name(call))
-        return f"{function}_{hint_of(inner.name)}" if inner is not None else function
+        return f"{written_name(call)}_{hint_of(inner.name)}" if inner is not None else written_name(call)
     return "key"
-
-

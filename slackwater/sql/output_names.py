@@ -5,13 +5,12 @@ from __future__ import annotations
 from sqlglot import exp
 
 from slackwater.plan.nodes import Expression
-
-_WORDS = {exp.And: "AND", exp.Or: "OR"}
+from slackwater.sql.binding import without_brackets
 
 
 def output_name(tree: Expression) -> str:
     """The name of a select item as written by the user."""
-    tree = tree.unnest() if isinstance(tree, exp.Paren) else tree
+    tree = without_brackets(tree)
     if isinstance(tree, exp.Column | exp.Dot):
         return tree.name
     if isinstance(tree, exp.Subquery):
@@ -34,7 +33,7 @@ def _pretty(tree: Expression) -> str:
         return f"(NOT {_pretty(tree.this)})"
     if isinstance(tree, exp.Is):
         return f"({_pretty(tree.this)} IS {tree.expression.sql(dialect='spark')})"
-    if isinstance(tree, exp.Binary) and not isinstance(tree, exp.Dot | exp.Func) or isinstance(tree, exp.Connector):
+    if _is_operator(tree):
         return f"({_pretty(tree.this)} {_operator(tree)} {_pretty(tree.expression)})"
     return _call(tree)
 
@@ -46,9 +45,23 @@ def _operator(tree: Expression) -> str:
 
 def _call(tree: Expression) -> str:
     """A call with its name in lower case and its arguments as named above."""
-    plain = tree.transform(lambda node: exp.var(_pretty(node)) if node is not tree and _worth_naming(node) else node) if _worth_naming(tree) else tree
+    plain = tree.copy()
+    for key, value in plain.args.items():
+        if isinstance(value, Expression):
+            plain.set(key, _named(value))
+        elif isinstance(value, list):
+            plain.set(key, [_named(item) if isinstance(item, Expression) else item for item in value])
     return plain.sql(dialect="spark", normalize_functions="lower", comments=False)
 
 
-def _worth_naming(node: Expression) -> bool:
-    return isinstance(node, exp.Binary | exp.Literal | exp.Neg) and not isinstance(node, exp.Dot)
+def _named(argument: Expression) -> Expression:
+    return (
+        exp.var(_pretty(argument))
+        if _is_operator(argument) or isinstance(argument, exp.Literal | exp.Neg | exp.Paren | exp.Func)
+        else argument
+    )
+
+
+def _is_operator(tree: Expression) -> bool:
+    """Whether Spark writes this between its operands."""
+    return isinstance(tree, exp.Connector) or isinstance(tree, exp.Binary) and not isinstance(tree, exp.Dot | exp.Func)

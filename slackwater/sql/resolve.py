@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from slackwater.errors import QueryError, Unsupported
 from slackwater.plan.nodes import Expression
-from slackwater.sql.binding import Binding, Bound, Nested, Outer, bracketed, rebuild
-from slackwater.sql.functions import NonDeterministic, call_of, is_aggregate, is_window_only, nondeterminism, order_dependent
+from slackwater.sql.binding import Binding, Bound, Nested, Outer, bracketed, rebuild, without_brackets
+from slackwater.sql.functions import NonDeterministic, call_of, is_aggregate, is_window_only, nondeterminism, order_dependent, written_name
 from slackwater.sql.place import place_of
 from slackwater.sql.scope import Scope, access, parts_of
 
@@ -54,7 +54,9 @@ class Resolver:
         if isinstance(node, exp.In) and node.args.get("query") is not None:
             return self._in(node)
         if isinstance(node, exp.Any | exp.All) and isinstance(node.this, exp.Query | exp.Subquery):
-            raise Unsupported("comparison with ANY or ALL of a subquery is not something Spark has", place=place_of(node), hint="use EXISTS or IN")
+            raise Unsupported(
+                "comparison with ANY or ALL of a subquery is not something Spark has", place=place_of(node), hint="use EXISTS or IN"
+            )
         if isinstance(node, exp.Window):
             return self._window(node)
         if isinstance(node, exp.WithinGroup):
@@ -90,7 +92,9 @@ class Resolver:
     def _alias(self, node: exp.Column, choices: Sequence[Expression]) -> Expression:
         if any(choice != choices[0] for choice in choices):
             raise QueryError(
-                f'column "{node.name}" is ambiguous: several columns of the select list have that name', place=place_of(node), hint="give them different aliases"
+                f'column "{node.name}" is ambiguous: several columns of the select list have that name',
+                place=place_of(node),
+                hint="give them different aliases",
             )
         return bracketed(choices[0])
 
@@ -106,7 +110,7 @@ class Resolver:
 
     def _in(self, node: exp.In) -> Expression:
         left = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
-        operands = [self.resolve(operand.unnest()) for operand in left]
+        operands = [self.resolve(without_brackets(operand)) for operand in left]
         nested, bound = self._nested(node.args["query"], "in", operands)
         if len(bound.names) != len(operands):
             message = f"IN compares {len(operands)} column(s) with a subquery of {len(bound.names)}"
@@ -128,7 +132,9 @@ class Resolver:
             return self._within_group(node)
         if call_of(node) is node:
             return self._children(node)
-        return rebuild(node, {key: self._window_function(value) if key == "this" else self._argument(value) for key, value in node.args.items()})
+        return rebuild(
+            node, {key: self._window_function(value) if key == "this" else self._argument(value) for key, value in node.args.items()}
+        )
 
     def _spelled_out(self, node: exp.Window) -> exp.Window:
         """A window that names a definition of the WINDOW clause, with the definition put in."""
@@ -137,7 +143,9 @@ class Resolver:
             return node
         definition = self.windows.get(name.name.lower())
         if definition is None:
-            raise QueryError(f'window "{name.name}" is not defined', place=place_of(name), hint=f"add WINDOW {name.name} AS (...) to the query")
+            raise QueryError(
+                f'window "{name.name}" is not defined', place=place_of(name), hint=f"add WINDOW {name.name} AS (...) to the query"
+            )
         merged = {key: value for key, value in definition.args.items() if key not in ("this", "alias") and value}
         own = {key: value for key, value in node.args.items() if key != "alias" and value}
         spelled = rebuild(node, {**merged, **own, "alias": definition.args.get("alias")})
@@ -153,14 +161,20 @@ class Resolver:
                 hint="use HAVING to choose groups" if self.where == "WHERE" else "compute it in a subquery",
             )
         if order_dependent(node):
-            name = call.sql(dialect="spark").split("(")[0].lower()
+            name = written_name(call)
             raise NonDeterministic(
-                f"{name}() takes whichever row is read {'last' if 'last' in name else 'first'}", place=place_of(call), hint="use min, max, min_by or max_by"
+                f"{name}() takes whichever row is read {'last' if 'last' in name else 'first'}",
+                place=place_of(call),
+                hint="use min, max, min_by or max_by",
             )
         inside = self.at(aggregates=False, functions=False, first={}, where="another aggregate function")
         bound = inside._wrapped(node)
         if bound.find(Outer) is not None and bound.find(exp.Column) is None:
-            raise Unsupported("an aggregate over columns of the query outside of this subquery", place=place_of(call), hint="compute it in a derived table")
+            raise Unsupported(
+                "an aggregate over columns of the query outside of this subquery",
+                place=place_of(call),
+                hint="compute it in a derived table",
+            )
         return bound
 
     def _wrapped(self, node: Expression) -> Expression:
@@ -194,4 +208,4 @@ class Resolver:
     def _check_function(self, node: Expression) -> None:
         self._check_stable(node)
         if is_window_only(node) and self.functions:
-            raise QueryError(f"{node.sql(dialect='spark').split('(')[0].lower()}() needs an OVER clause", place=place_of(node))
+            raise QueryError(f"{written_name(node)}() needs an OVER clause", place=place_of(node))

@@ -89,7 +89,9 @@ class Scope:
         tables = self.tables()
         where = f' in table "{tables[0]}"' if len(tables) == 1 else ""
         near = did_you_mean(parts[0], [field.name.lower() for field in self.fields])
-        return QueryError(f'column "{parts[0]}" does not exist{where}', place=place, hint=near or (None if where else self._tables_in_sight()))
+        return QueryError(
+            f'column "{parts[0]}" does not exist{where}', place=place, hint=near or (None if where else self._tables_in_sight())
+        )
 
     def _tables_in_sight(self) -> str | None:
         tables = self.tables()
@@ -123,4 +125,6 @@ def _ambiguous(reference: exp.Column, found: Sequence[Field]) -> QueryError:
 def _check_access(reference: exp.Column, field: Field, parts: Sequence[str], used: int) -> None:
     if len(parts) > used and not field.column.type.startswith(("struct<", "array<", "map<", "variant")):
         message = f'column "{field.name}" is of type {field.column.type} and has no field "{parts[used]}"'
-        raise QueryError(message, place=place_of(reference), hint=f'or did you mean a table "{parts[0]}"? it is not among the tables of this query')
+        raise QueryError(
+            message, place=place_of(reference), hint=f'or did you mean a table "{parts[0]}"? it is not among the tables of this query'
+        )

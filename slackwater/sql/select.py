@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from slackwater.errors import QueryError, Unsupported
 from slackwater.plan.nodes import Expression, Limit, Node, Project, column, columns_in
-from slackwater.sql.binding import Binding, Bound, passed, replace_equal
+from slackwater.sql.binding import Binding, Bound, passed, replace_equal, without_brackets
 from slackwater.sql.functions import NonDeterministic, generator_kind, is_other_generator
 from slackwater.sql.generate import generate
 from slackwater.sql.grouping import Grouped, Groups, aggregates_in, grouping_sets
@@ -116,8 +116,7 @@ class _Select:
             return self._star(self._fields_of(tree), tree.this, tree)
         if isinstance(tree, exp.Aliases):
             return [Item(tuple(identifier.name for identifier in tree.expressions), resolver.resolve(tree.this), tree)]
-        written = tree.this if isinstance(tree, exp.Alias) else tree
-        written = written.unnest() if isinstance(written, exp.Paren) else written
+        written = without_brackets(tree.this if isinstance(tree, exp.Alias) else tree)
         if is_other_generator(written):
             raise Unsupported("a generator other than explode, posexplode and inline", place=place_of(written))
         names = (tree.alias,) if isinstance(tree, exp.Alias) else () if generator_kind(written) else (output_name(tree),)
@@ -126,11 +125,15 @@ class _Select:
     def _fields_of(self, tree: exp.Column) -> tuple[Field, ...]:
         written = ".".join(part.name for part in tree.parts[:-1]).lower()
         scope: Scope | None = self.scope
-        fields = tuple(field for field in self.scope.fields if field.table.lower() in (written, "") or field.table.lower().endswith("." + written))
+        fields = tuple(
+            field for field in self.scope.fields if field.table.lower() in (written, "") or field.table.lower().endswith("." + written)
+        )
         fields = tuple(field for field in fields if field.table)
         if not fields:
             assert scope is not None
-            raise QueryError(f'table "{written}" is not among the tables of this query', place=place_of(tree), hint=scope._tables_in_sight())
+            raise QueryError(
+                f'table "{written}" is not among the tables of this query', place=place_of(tree), hint=scope._tables_in_sight()
+            )
         # Written with its table, a column that USING hid is meant as well.
         return tuple(Field(field.table, field.name, field.column) for field in fields)
 
@@ -172,7 +175,7 @@ class _Select:
             elif isinstance(key.this, exp.Literal) and key.this.is_int:
                 keys.append(_ordered(key, self._at(key.this, items)))
             else:
-                keys.append(_ordered(key, resolver.resolve(key.this).unnest()))
+                keys.append(_ordered(key, without_brackets(resolver.resolve(key.this))))
         return keys
 
     def _at(self, literal: exp.Literal, items: Sequence[Item]) -> Expression:
@@ -206,12 +209,14 @@ class _Select:
             if isinstance(tree, exp.Literal) and tree.is_int:
                 value = self._at(tree, items)
                 if aggregates_in(value):
-                    raise QueryError("aggregate functions cannot stand in GROUP BY", place=place_of(tree), hint="the position names an aggregate")
+                    raise QueryError(
+                        "aggregate functions cannot stand in GROUP BY", place=place_of(tree), hint="the position names an aggregate"
+                    )
                 return value
             value = resolver.resolve(tree)
             if aggregates_in(value):
                 raise QueryError("aggregate functions cannot stand in GROUP BY", place=place_of(tree))
-            return value.unnest()
+            return without_brackets(value)
 
         plain = list(clause.expressions)
         special = [each for word in ("grouping_sets", "rollup", "cube") for each in clause.args.get(word) or []]
@@ -255,7 +260,9 @@ class _Select:
         if self.select.args.get("distinct") is not None:
             if unshown:
                 raise QueryError(
-                    "with SELECT DISTINCT, ORDER BY can only use what is selected", place=place_of(self.select.args["order"]), hint="select the column too"
+                    "with SELECT DISTINCT, ORDER BY can only use what is selected",
+                    place=place_of(self.select.args["order"]),
+                    hint="select the column too",
                 )
             return self._limited(distinct(project), names, keys, limit)
         if limit is None or not unshown:

@@ -1,10 +1,10 @@
 """UNION, INTERSECT and EXCEPT, with and without ALL.
 
-    UNION ALL       the rows of both
-    UNION           the same, each row once
-    INTERSECT       both sides' rows are tagged and counted per distinct row; kept where both counts are positive
-    EXCEPT          likewise; kept where the left count is positive and the right one zero
-    ... ALL         the row is repeated least(left, right) or left - right times
+UNION ALL       the rows of both
+UNION           the same, each row once
+INTERSECT       both sides' rows are tagged and counted per distinct row; kept where both counts are positive
+EXCEPT          likewise; kept where the left count is positive and the right one zero
+... ALL         the row is repeated least(left, right) or left - right times
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ def union_all(binding: Binding, parts: Sequence[Bound]) -> Bound:
     """The rows of all parts, their columns brought to common types."""
     for part in parts[1:]:
         if len(part.names) != len(parts[0].names):
-            raise QueryError(f"the two sides have {len(parts[0].names)} and {len(part.names)} columns", hint="select the same number of columns on both sides")
+            raise QueryError(
+                f"the two sides have {len(parts[0].names)} and {len(part.names)} columns",
+                hint="select the same number of columns on both sides",
+            )
     cells = [[column(part.plan.names[index]) for part in parts] for index in range(len(parts[0].names))]
     kinds = [[part.plan.columns[index].type for part in parts] for index in range(len(parts[0].names))]
     types = common_types(binding, cells, kinds)

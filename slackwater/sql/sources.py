@@ -108,7 +108,8 @@ def _bind_table(binder: Binder, table: exp.Table, outer: Scope | None) -> tuple[
         known = [each.lower() for each in [*binder.binding.relations.names(), *binder.cte_names()]]
         raise QueryError(f'table or view "{name}" does not exist', place=place_of(table.this), hint=did_you_mean(name, known))
     outputs = tuple(binder.binding.fresh(each.name, each.type) for each in declared)
-    scan = Scan(name, tuple(each.name for each in declared), outputs)
+    relation = next((each for each in binder.binding.relations.names() if each.lower() == name.lower()), name)
+    scan = Scan(relation, tuple(each.name for each in declared), outputs)
     bound = Bound(scan, tuple(each.name for each in declared))
     return scan, _offer(bound, table.alias or name, _alias_columns(table), table, outer)
 
@@ -130,7 +131,9 @@ def _aliased(source: exp.Subquery, scope: Scope) -> Scope:
     if not source.alias:
         return scope
     names = [identifier.name for identifier in _alias_columns(source)] or [field.name for field in scope.fields]
-    return replace(scope, fields=tuple(replace(field, table=source.alias, name=name) for field, name in zip(scope.fields, names, strict=True)))
+    return replace(
+        scope, fields=tuple(replace(field, table=source.alias, name=name) for field, name in zip(scope.fields, names, strict=True))
+    )
 
 
 def _bind_values(binder: Binder, values: exp.Values, outer: Scope | None) -> tuple[Node, Scope]:
@@ -148,9 +151,14 @@ def bind_values(binder: Binder, values: exp.Values) -> Bound:
     if any(cell.find(Nested, Outer) for row in rows for cell in row):
         raise Unsupported("a subquery in VALUES", place=place_of(values), hint="use SELECT ... UNION ALL SELECT ...")
     kinds = [binding.types_of(row) for row in rows]
-    types = common_types(binding, [list(column_cells) for column_cells in zip(*rows, strict=True)], [list(each) for each in zip(*kinds, strict=True)])
+    types = common_types(
+        binding, [list(column_cells) for column_cells in zip(*rows, strict=True)], [list(each) for each in zip(*kinds, strict=True)]
+    )
     cast = [
-        tuple(cell if kind == type_ else exp.cast(cell, type_, dialect="spark") for cell, kind, type_ in zip(row, row_kinds, types, strict=True))
+        tuple(
+            cell if kind == type_ else exp.cast(cell, type_, dialect="spark")
+            for cell, kind, type_ in zip(row, row_kinds, types, strict=True)
+        )
         for row, row_kinds in zip(rows, kinds, strict=True)
     ]
     names = tuple(f"col{index + 1}" for index in range(len(types)))
@@ -196,7 +204,9 @@ def _joined(binder: Binder, left: Node, right: Node, kind: str, condition: Expre
     return Join(right, left, "left", condition) if kind == "right" else Join(left, right, kind, condition)
 
 
-def _attach_to_sides(binder: Binder, left: Node, right: Node, kind: str, condition: Expression, join: exp.Join) -> tuple[Node, Node, Expression]:
+def _attach_to_sides(
+    binder: Binder, left: Node, right: Node, kind: str, condition: Expression, join: exp.Join
+) -> tuple[Node, Node, Expression]:
     """Subqueries in the condition of an outer join become columns of the side they speak about.
 
     For the side whose rows are all kept, Spark takes NOT IN for the negation of IN here, and so do we.

@@ -32,7 +32,15 @@ from slackwater.plan.nodes import (
     conjuncts,
 )
 from slackwater.sql.binding import Binding, Nested, Outer, bracketed, passed, rebuild, replace_equal
-from slackwater.sql.decorrelate import Correlated, aggregate_by_equalities, by_domain, correlate, grouped_by_equalities, join_with, outer_names
+from slackwater.sql.decorrelate import (
+    Correlated,
+    aggregate_by_equalities,
+    by_domain,
+    correlate,
+    grouped_by_equalities,
+    join_with,
+    outer_names,
+)
 from slackwater.sql.functions import value_over_nothing
 
 TOO_MANY_ROWS = "more than one row returned by a subquery used as an expression"
@@ -122,7 +130,11 @@ class _Attach:
         """NOT goes inwards until it meets the subquery, because NOT IN is more than IN negated."""
         if isinstance(inner, exp.And | exp.Or):
             other = exp.Or if isinstance(inner, exp.And) else exp.And
-            return exp.Paren(this=other(this=self._negated(inner.this.unnest(), only_truth), expression=self._negated(inner.expression.unnest(), only_truth)))
+            return exp.Paren(
+                this=other(
+                    this=self._negated(inner.this.unnest(), only_truth), expression=self._negated(inner.expression.unnest(), only_truth)
+                )
+            )
         if isinstance(inner, Nested) and inner.kind == "in" and self.null_aware:
             return self._once(exp.Not(this=inner.copy()), lambda _: self._not_in(inner))
         return exp.Not(this=bracketed(self.value(inner, False)))
@@ -169,7 +181,8 @@ class _Attach:
         """The value computed above the join, so that a missing group gives the aggregates of no rows."""
         names = self._join("left", grouped)
         values: dict[Expression, Expression] = {
-            column(measure.name): value_over_nothing(measure.expression, names[measure.name], measure.column.type) for measure in core.measures
+            column(measure.name): value_over_nothing(measure.expression, names[measure.name], measure.column.type)
+            for measure in core.measures
         }
         value: Expression = values[column(core.names[0])]
         for project in reversed(projects):

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from slackwater.plan.nodes import Expression, Node, Window, column
 from slackwater.sql.binding import Binding, hint_of, rebuild, replace_equal
-from slackwater.sql.functions import call_of, function_name
+from slackwater.sql.functions import call_of, written_name
 
 
 def apply_windows(binding: Binding, plan: Node, expressions: Sequence[Expression]) -> tuple[Node, list[Expression]]:
@@ -54,6 +54,4 @@ def _with_key_columns(binding: Binding, plan: Node, windows: Sequence[exp.Window
 def _hint(window: exp.Window) -> str:
     call = call_of(window.this)
     inner = call.find(exp.Column)
-    return f"{function_name(call)}_{hint_of(inner.name)}" if inner is not None else function_name(call) or "window"
-
-
+    return f"{written_name(call)}_{hint_of(inner.name)}" if inner is not None else written_name(call)

@@ -1,0 +1,133 @@
+"""One step on one table: write the rows that arrive and those that leave, check them, commit.
+
+A check that fails leaves nothing behind. An update removes one identity and adds another.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from slackwater.catalog import Done, Table
+from slackwater.delta import ADDED, ID, REMOVED, SIDE
+from slackwater.errors import QueryError
+from slackwater.plan.render import quote
+from slackwater.run.constraints import check_rows
+from slackwater.run.reading import define_trace
+from slackwater.run.refresh import run_schedule
+from slackwater.run.warehouse import Step, Warehouse
+from slackwater.trace import VERSION
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What a statement did to a table."""
+
+    added: int
+    removed: int
+
+
+def change_table(name: str, warehouse: Warehouse, statement: str, action: str, write: Callable[[Step, Table], int]) -> Changed:
+    """One step on one table: `write` writes its files and returns the table's next identity."""
+    began = time.time()
+    with warehouse.writing:
+        step = Step(warehouse)
+        table = step.before.table(name)
+        key = table.name.lower()
+        try:
+            next_id = write(step, table)
+            directory = warehouse.files.batch_directory(key, step.id)
+            batch = step.take(key, directory)
+            added, removed = (batch.added_rows, batch.removed_rows) if batch else (0, 0)
+            if batch is not None:
+                if batch.added:
+                    check_rows(step, table, batch)
+                step.changes.put(replace(table, next_id=next_id))
+                step.done([Done(action, table.name, statement, began, round(time.time() - began, 3), None, added, removed, step=step.id)])
+                step.commit()
+        except BaseException:
+            step.abandon()
+            raise
+        if batch is not None:
+            run_schedule(warehouse)
+        return Changed(added, removed)
+
+
+def write_arrow(step: Step, table: Table, pieces: Iterable[pa.Table]) -> int:
+    """Rows that are already here, streamed into one durable file."""
+    key, next_id = table.name.lower(), table.next_id
+    parts = []
+    for piece in pieces:
+        ids = pa.array(np.arange(next_id, next_id + piece.num_rows, dtype=np.int64))
+        versions = pa.array(np.full(piece.num_rows, step.next_version(key), dtype=np.int64))
+        parts.append(piece.append_column(ID, ids).append_column(VERSION, versions))
+        next_id += piece.num_rows
+    if parts:
+        step.warehouse.files.write_arrow(pa.concat_tables(parts), step.directory(key))
+    return next_id
+
+
+def write_query(step: Step, table: Table, query: str, names: Sequence[str] | None, or_replace: bool = False) -> int:
+    """Rows that a query gives. With `or_replace`, rows of the same key leave."""
+    engine = step.warehouse.engine
+    given = engine.columns_of(query)
+    wanted = list(names) if names is not None else [c.name for c in table.columns]
+    if len(given) != len(wanted):
+        raise QueryError(f"the query gives {len(given)} columns, {len(wanted)} are to be filled", hint=", ".join(wanted))
+    position = {name: i for i, name in enumerate(wanted)}
+    listed = ", ".join(f"g{i}" for i in range(len(given)))
+    news = [
+        f"CAST({f'g{position[c.name]}' if c.name in position else 'NULL'} AS {c.type}) AS {quote(c.name)}" for c in table.columns
+    ]
+    rows = f"SELECT {', '.join(news)} FROM (\n{query}\n) AS given({listed})"
+    version = f"CAST({step.next_version(table.name.lower())} AS BIGINT) AS {VERSION}"
+    columns = ", ".join(quote(c.name) for c in table.columns)
+    added = f"SELECT '{ADDED}' AS {SIDE}, {table.next_id} + monotonically_increasing_id() AS {ID}, {columns}, {version} FROM ({rows})"
+    if or_replace:
+        if not table.primary_key:
+            raise QueryError(f'"{table.name}" has no primary key to replace by', hint="use INSERT INTO, or create it with PRIMARY KEY (...)")
+        on = " AND ".join(f"old.{quote(key)} = new.{quote(key)}" for key in table.primary_key)
+        listed_old = ", ".join(f"old.{quote(c.name)}" for c in table.columns)
+        old_rows = quote(head(step, table))
+        added += f"\nUNION ALL SELECT '{REMOVED}', old.{ID}, {listed_old}, {version} FROM {old_rows} AS old LEFT SEMI JOIN ({rows}) AS new ON {on}"
+    directory = step.directory(table.name.lower())
+    engine.write(added, directory)
+    return _next_id(step, directory, table.next_id)
+
+
+def write_actions(step: Step, table: Table, rows: str) -> int:
+    """Rows with an action, an identity, old and new values: what they remove and what they add."""
+    sides = f"SELECT * FROM ({rows}) AS acted LATERAL VIEW explode(array('{REMOVED}', '{ADDED}')) sides AS side"
+    shown = f"(side = '{REMOVED}' AND action <> 'insert') OR (side = '{ADDED}' AND action <> 'delete')"
+    values = ", ".join(f"CASE side WHEN '{REMOVED}' THEN old_{i} ELSE new_{i} END AS {quote(c.name)}" for i, c in enumerate(table.columns))
+    version = f"CAST({step.next_version(table.name.lower())} AS BIGINT) AS {VERSION}"
+    id = f"CASE side WHEN '{REMOVED}' THEN {ID} ELSE {table.next_id} + monotonically_increasing_id() END AS {ID}"
+    directory = step.directory(table.name.lower())
+    step.warehouse.engine.write(f"SELECT side AS {SIDE}, {id}, {values}, {version} FROM ({sides}) WHERE {shown}", directory)
+    return _next_id(step, directory, table.next_id)
+
+
+def _next_id(step: Step, directory: str, before: int) -> int:
+    """One past the largest identity that was given, from the files' footers."""
+    largest = before - 1
+    for file in step.warehouse.files.written(directory)[0]:
+        facts = pq.read_metadata(step.warehouse.files.full(file))
+        at = facts.schema.names.index(ID)
+        for group in range(facts.num_row_groups):
+            statistics = facts.row_group(group).column(at).statistics
+            if statistics is None or not statistics.has_min_max:
+                values = pq.read_table(step.warehouse.files.full(file), columns=[ID]).column(0)
+                largest = max(largest, max(values.to_pylist()))
+            else:
+                largest = max(largest, statistics.max)
+    return largest + 1
+
+
+def head(step: Step, table: Table) -> str:
+    trace = step.traces[table.name.lower()]
+    return define_trace(trace, trace.version, step.warehouse, hidden=True)

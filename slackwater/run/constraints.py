@@ -1,0 +1,60 @@
+"""What a table demands of its rows, and of the statements that name its columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from slackwater.catalog import Table
+from slackwater.delta import KEPT
+from slackwater.errors import QueryError, did_you_mean
+from slackwater.plan.render import quote
+from slackwater.run.warehouse import Step
+from slackwater.sql import Piece
+from slackwater.trace import Batch, Reading
+
+
+def check_rows(step: Step, table: Table, batch: Batch) -> None:
+    """The table's constraints over what arrived: no NULL where none may be, no key twice."""
+    required = list(dict.fromkeys((*table.primary_key, *table.required)))
+    if not required:
+        return
+    warehouse, key = step.warehouse, table.name.lower()
+    trace = step.traces[key]
+    name = f"{key}@arrived"
+    warehouse.engine.register(name, trace, Reading(batch.added), warehouse.files, hidden=False)
+    checks = [f"SELECT '{column}' AS problem, CAST(NULL AS STRING) AS at FROM {quote(name)} WHERE {quote(column)} IS NULL" for column in required]
+    if table.primary_key:
+        keys = ", ".join(quote(column) for column in table.primary_key)
+        shown = "concat_ws(', ', " + ", ".join(f"CAST(k.{quote(column)} AS STRING)" for column in table.primary_key) + ")"
+        checks.append(f"SELECT '' AS problem, {shown} AS at FROM (SELECT {keys} FROM {quote(name)} GROUP BY {keys} HAVING count(*) > 1) AS k")
+        if len(trace.batches) > 1:
+            rest = f"{key}@rest"
+            warehouse.engine.register(rest, trace, trace.part(KEPT, batch.version - 1, batch.version), warehouse.files, hidden=False)
+            on = " AND ".join(f"k.{quote(column)} = r.{quote(column)}" for column in table.primary_key)
+            checks.append(f"SELECT '' AS problem, {shown} AS at FROM {quote(name)} AS k LEFT SEMI JOIN {quote(rest)} AS r ON {on}")
+    found = warehouse.engine.arrow(" UNION ALL ".join(f"(SELECT * FROM ({check}) LIMIT 1)" for check in checks)).to_pylist()
+    for row in found:
+        if row["problem"]:
+            raise QueryError(f'column "{row["problem"]}" of table "{table.name}" may not be NULL')
+        raise QueryError(
+            f'table "{table.name}" already has, or would get twice, the key ({", ".join(table.primary_key)}) = ({row["at"]})',
+            hint="INSERT OR REPLACE or MERGE change rows that are there",
+        )
+
+
+def named_columns(table: Table, columns: Sequence[Piece] | None, text: str) -> list[str] | None:
+    """A column list, in the table's spelling."""
+    return None if columns is None else [table_column(table, piece, text) for piece in columns]
+
+
+def table_column(table: Table, piece: Piece, text: str) -> str:
+    known = {c.name.lower(): c.name for c in table.columns}
+    if piece.lower() not in known:
+        hint = did_you_mean(piece, known)
+        raise QueryError(f'column "{piece}" does not exist in table "{table.name}"', text=text, place=piece.place, hint=hint)
+    return known[piece.lower()]
+
+
+def refuse_append_only(table: Table, action: str) -> None:
+    if table.append_only:
+        raise QueryError(f'table "{table.name}" is append-only: {action} is not allowed', hint="create it without append_only to change rows")
