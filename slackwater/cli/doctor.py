@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
@@ -80,16 +81,15 @@ def java(warehouse: Path) -> Check:
 
 
 def packages(warehouse: Path) -> Check:
-    import pyspark
-
-    major, minor = (int(part) for part in pyspark.__version__.split(".")[:2])
+    pyspark = metadata.version("pyspark")
+    major, minor = (int(part) for part in pyspark.split(".")[:2])
     if not (4, 1) <= (major, minor) < (4, 3):
-        return Check("packages", "fail", f"pyspark {pyspark.__version__}", 'pip install "pyspark[connect]>=4.1,<4.3"')
+        return Check("packages", "fail", f"pyspark {pyspark}", 'pip install "pyspark[connect]>=4.1,<4.3"')
     try:
-        import pysail
-    except ImportError:
-        return Check("packages", "warn", f"pyspark {pyspark.__version__}, no pysail", "pip install pysail, for engine sail")
-    return Check("packages", "ok", f"pyspark {pyspark.__version__}, pysail {pysail.__version__}")
+        pysail = metadata.version("pysail")
+    except metadata.PackageNotFoundError:
+        return Check("packages", "warn", f"pyspark {pyspark}, no pysail", "pip install pysail, for engine sail")
+    return Check("packages", "ok", f"pyspark {pyspark}, pysail {pysail}")
 
 
 def spark(warehouse: Path) -> Check:

@@ -51,7 +51,7 @@ def how_far(measure: Output) -> str:
     if isinstance(function, exp.Count):
         return RECOMPUTES if isinstance(function.this, exp.Distinct) or function.expressions else ADDS
     if isinstance(function, exp.Sum) and not isinstance(function.this, exp.Distinct):
-        return ADDS if _EXACT.match(measure.column.type) else GROWS
+        return ADDS if _EXACT.match(measure.column.type) else GROWS if measure.column.type == "double" else RECOMPUTES
     if isinstance(function, exp.Min | exp.Max) and not isinstance(function.this, exp.Distinct) and not function.expressions:
         return GROWS
     return RECOMPUTES

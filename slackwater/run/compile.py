@@ -10,13 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from slackwater.catalog import Snapshot, Table, View
-from slackwater.errors import InternalError, Place, SlackwaterError, Unsupported
+from slackwater.errors import InternalError, Place, QueryError, SlackwaterError, Unsupported
 from slackwater.path import Path, cut
 from slackwater.plan import Column, Node, Output, Project, Scan, column
 from slackwater.plan.rename import rename
+from slackwater.plan.render import quote
 from slackwater.rewrite import rewrite
 from slackwater.spark import Engine
-from slackwater.sql import relations_in
+from slackwater.sql import relations_in, rename_relations
 from slackwater.sql.bind import Query, bind
 from slackwater.sql.functions import NonDeterministic
 
@@ -75,6 +76,7 @@ def compile_query(name: str, text: str, snapshot: Snapshot, engine: Engine, answ
     except Unsupported as reason:
         return _whole(name, text, tuple(reads), snapshot, engine, answers, reason)
     columns = tuple(Column(shown, c.type) for shown, c in zip(query.names, query.plan.columns, strict=True))
+    _check_types(columns)
     answer = _shown(paths.answer, query.plan.names, columns)
     return Compiled(
         text, tuple(reads), columns, paths.paths, answer, _order(query), query, None, plan, _scanned(answer)
@@ -96,9 +98,6 @@ def _whole(
 
 def _columns_by_engine(text: str, reads: tuple[str, ...], snapshot: Snapshot, engine: Engine) -> tuple[Column, ...]:
     """The columns of a query that only the engine understands, over relations without rows."""
-    from slackwater.plan.render import quote
-    from slackwater.sql import rename_relations
-
     for read in reads:
         empty = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in snapshot.relation(read).columns)
         engine.define(f"{read}@nothing", f"SELECT {empty} WHERE false")
@@ -124,6 +123,12 @@ def _down_to_traces(plan: Node, snapshot: Snapshot, answers: Callable[[str], Com
         return Project(answer, tuple(Output(out, column(by_source[source.lower()])) for source, out in zip(node.source, node.outputs, strict=True)))
 
     return plan.transform(replaced)
+
+
+def _check_types(columns: tuple[Column, ...]) -> None:
+    for c in columns:
+        if "void" in c.type:
+            raise QueryError(f'column "{c.name}" has no type', hint=f"give it one, as in CAST(NULL AS STRING) AS {c.name}")
 
 
 def _shown(answer: Node, names: tuple[str, ...], columns: tuple[Column, ...]) -> Node:

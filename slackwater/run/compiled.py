@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from slackwater.catalog import Snapshot
+from slackwater.plan import Column, Output, Project, column
 from slackwater.run.compile import Compiled, compile_query
 from slackwater.run.warehouse import Warehouse
 
@@ -31,10 +33,6 @@ def compiled(name: str, snapshot: Snapshot, warehouse: Warehouse) -> Compiled:
 
 def shown_as(form: Compiled, names: tuple[str, ...]) -> Compiled:
     """The same under other column names, as `CREATE MATERIALIZED VIEW v (a, b)` gives them."""
-    from dataclasses import replace
-
-    from slackwater.plan import Column, Output, Project, column
-
     columns = tuple(Column(name, c.type) for name, c in zip(names, form.columns, strict=True))
     answer = Project(form.answer, tuple(Output(new, column(old.name)) for new, old in zip(columns, form.columns, strict=True)))
     return replace(form, columns=columns, answer=answer, order=())

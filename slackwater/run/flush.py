@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from sqlglot import exp
+
 from slackwater.delta import ADDED, ID, NEW, OWN, REMOVED, SIDE, Moved, first_flush, next_flush
 from slackwater.plan import Column, Node, Output, Project, Scan, column, render
 from slackwater.plan.render import quote
@@ -49,9 +51,7 @@ def statement_of(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int]
     for name in _parts(plan):
         source, _, part = name.rpartition("@")
         trace = step.traces[source]
-        reading = trace.at(trace.version) if part in (OWN, NEW) and source not in now else trace.part(
-            NEW if part == OWN else part, (seen or {}).get(source, 0), now.get(source, trace.version)
-        )
+        reading = trace.at(trace.version) if part == OWN else trace.part(part, (seen or {}).get(source, 0), now[source])
         step.warehouse.engine.register(name, trace, reading, step.warehouse.files, hidden=True)
     return render(stored(plan, path.columns, step.next_version(path.name)))
 
@@ -63,8 +63,6 @@ def moves(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], trace
 
 def stored(plan: Node, columns: tuple[Column, ...], version: int | str) -> Node:
     """A flush's rows as they are written: of the trace's types, with the batch's version."""
-    from sqlglot import exp
-
     def as_type(c: Column) -> Output:
         return Output(c, exp.cast(column(c.name), c.type, dialect="spark"))
 

@@ -35,7 +35,7 @@ from slackwater.plan.nodes import (
     conjunction,
     conjuncts,
 )
-from slackwater.sql.binding import Binding, Outer, map_expressions, passed, rebuild
+from slackwater.sql.binding import Binding, Outer, map_expressions, passed, rebuild, without_brackets
 from slackwater.sql.functions import value_over_nothing
 
 
@@ -344,7 +344,7 @@ def _equality(condition: Expression, names: frozenset[str]) -> tuple[Expression,
         return None
     for inner, outer in ((condition.this, condition.expression), (condition.expression, condition.this)):
         if inner.find(Outer) is None and inner.find(exp.Column) is not None and outer.find(exp.Column) is None and _uses(outer, names):
-            return inner.unnest(), outer.unnest()
+            return without_brackets(inner), without_brackets(outer)
     return None
 
 
@@ -365,7 +365,7 @@ def _partitioned(node: Window, below: Node, keys: tuple[str, ...]) -> Window:
 
     def partition(expression: Expression) -> Expression:
         parts = [*expression.args.get("partition_by", []), *(column(key) for key in added)]
-        return rebuild(expression, {**{name: value for name, value in expression.args.items()}, "partition_by": parts}).copy()
+        return rebuild(expression, {**expression.args, "partition_by": parts}).copy()
 
     functions = tuple(Output(function.column, partition(function.expression.copy())) for function in node.functions)
     return Window(below, node.keys + added, functions)

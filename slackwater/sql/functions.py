@@ -17,11 +17,12 @@ class NonDeterministic(Unsupported):
 
 # Aggregate functions that the parser leaves as plain calls.
 AGGREGATE_NAMES = frozenset(
-    "any every some bool_and bool_or bit_and bit_or bit_xor approx_percentile percentile percentile_approx percentile_cont percentile_disc "
-    "median mode mean regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy kurtosis skewness "
-    "std stddev stddev_pop stddev_samp variance var_pop var_samp corr covar_pop covar_samp collect_list collect_set array_agg listagg string_agg "
-    "count_if count_min_sketch histogram_numeric hll_sketch_agg hll_union_agg bitmap_construct_agg bitmap_or_agg bitmap_and_agg max_by min_by "
-    "approx_count_distinct approx_top_k try_sum try_avg schema_of_json_agg first first_value last last_value any_value".split()
+    "any every some bool_and bool_or bit_and bit_or bit_xor approx_percentile percentile percentile_approx percentile_cont "
+    "percentile_disc median mode mean regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy "
+    "kurtosis skewness std stddev stddev_pop stddev_samp variance var_pop var_samp corr covar_pop covar_samp collect_list "
+    "collect_set array_agg listagg string_agg count_if count_min_sketch histogram_numeric hll_sketch_agg hll_union_agg "
+    "bitmap_construct_agg bitmap_or_agg bitmap_and_agg max_by min_by approx_count_distinct approx_top_k try_sum try_avg "
+    "schema_of_json_agg first first_value last last_value any_value".split()
 )
 
 # Functions that only have a meaning with OVER.

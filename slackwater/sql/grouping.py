@@ -30,7 +30,7 @@ class Groups:
 
 
 def grouping_sets(items: Sequence[Expression], resolve: object, wholesale: Expression | None = None) -> Groups:
-    """The groups of a GROUP BY list, whose items may be plain, ROLLUP, CUBE or GROUPING SETS; `wholesale` is a trailing WITH ROLLUP or CUBE."""
+    """The groups of a GROUP BY list: plain items, ROLLUP, CUBE and GROUPING SETS; `wholesale` is a trailing WITH ROLLUP or CUBE."""
     assert callable(resolve)
     keys: list[Expression] = []
 

@@ -31,7 +31,7 @@ from slackwater.plan.nodes import (
     conjunction,
     conjuncts,
 )
-from slackwater.sql.binding import Binding, Nested, Outer, bracketed, passed, rebuild, replace_equal
+from slackwater.sql.binding import Binding, Nested, Outer, bracketed, passed, rebuild, replace_equal, without_brackets
 from slackwater.sql.decorrelate import (
     Correlated,
     aggregate_by_equalities,
@@ -70,7 +70,7 @@ def attach(binding: Binding, plan: Node, expressions: Sequence[Expression], null
 
 def _keep_nested(binding: Binding, plan: Node, part: Expression) -> Node:
     negated = isinstance(part, exp.Not)
-    nested = part.this.unnest() if isinstance(part, exp.Not) else part
+    nested = without_brackets(part.this) if isinstance(part, exp.Not) else part
     if isinstance(nested, Nested) and nested.kind in ("exists", "in"):
         return _semi_or_anti(binding, plan, nested, negated)
     work = _Attach(binding, plan)
@@ -117,7 +117,7 @@ class _Attach:
         if isinstance(expression, Nested):
             return self._once(expression, self._nested)
         if isinstance(expression, exp.Not):
-            return self._negated(expression.this.unnest(), only_truth)
+            return self._negated(without_brackets(expression.this), only_truth)
         kept = only_truth and isinstance(expression, exp.And | exp.Or | exp.Paren)
         return rebuild(expression, {key: self._argument(value, kept) for key, value in expression.args.items()})
 
@@ -132,7 +132,8 @@ class _Attach:
             other = exp.Or if isinstance(inner, exp.And) else exp.And
             return exp.Paren(
                 this=other(
-                    this=self._negated(inner.this.unnest(), only_truth), expression=self._negated(inner.expression.unnest(), only_truth)
+                    this=self._negated(without_brackets(inner.this), only_truth),
+                    expression=self._negated(without_brackets(inner.expression), only_truth),
                 )
             )
         if isinstance(inner, Nested) and inner.kind == "in" and self.null_aware:

@@ -32,7 +32,7 @@ def sql(place: Path, *arguments: str, given: str = "") -> subprocess.CompletedPr
 
 
 def _environment(home: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(home), "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "COLUMNS": "100"}
+    return {**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(home), "XDG_STATE_HOME": "", "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "COLUMNS": "100"}
 
 
 # Scripts
@@ -145,18 +145,25 @@ class Terminal:
         os.close(self.end)
 
 
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse with two orders and their totals."""
+    place = tmp_path_factory.mktemp("terminal")
+    sql(place, "-e", f"{ORDERS}; {TOTALS}; {ROWS}")
+    return place
+
+
 @pytest.fixture
-def shell(tmp_path: Path) -> Iterator[Terminal]:
-    sql(tmp_path, "-e", f"{ORDERS}; {TOTALS}; {ROWS}")
-    terminal = Terminal(tmp_path)
-    terminal.read_until("slackwater> ")
+def shell(place: Path) -> Iterator[Terminal]:
+    terminal = Terminal(place)
+    terminal.read_until("slackwater>")
     yield terminal
     terminal.kill()
 
 
 def test_a_person_types_over_several_lines(shell: Terminal) -> None:
     shell.type("SELECT region,\r")
-    shell.read_until(r"\.\.\.> ")
+    shell.read_until(r"\.\.\.>")
     shell.type("total FROM totals ORDER BY total;\r")
     answer = shell.read_until(r"\(2 rows, [\d.]+ s\)")
     assert "NULL   |     5\nEU     |    10" in answer
@@ -182,27 +189,19 @@ def test_names_are_completed(shell: Terminal) -> None:
     shell.read_until(r"\(1 row, ")
 
 
-def test_ctrl_c_drops_the_line_and_ctrl_d_leaves(shell: Terminal) -> None:
+def test_ctrl_c_drops_the_line_ctrl_d_leaves_and_the_history_stays(shell: Terminal, place: Path) -> None:
     shell.type("SELECT nonsense\x03")
-    shell.read_until("slackwater> ")
+    shell.read_until("slackwater>")
     shell.type("SELECT 40 + 2 AS answer;\r")
     shell.read_until(r"answer\n-+\n +42\n")
-    shell.read_until("slackwater> ")
+    shell.read_until("slackwater>")
     shell.type("\x04")
     assert shell.code() == 0
+    assert "SELECT 40 + 2 AS answer;" in (place / ".local" / "state" / "slackwater" / "history").read_text()
 
 
-def test_what_was_typed_is_remembered(shell: Terminal, tmp_path: Path) -> None:
-    shell.type("SELECT 40 + 2 AS answer;\r")
-    shell.read_until(r"\(1 row, ")
-    shell.type("exit\r")
-    assert shell.code() == 0
-    history = tmp_path / ".local" / "state" / "slackwater" / "history"
-    assert "SELECT 40 + 2 AS answer;" in history.read_text()
-
-
-def test_a_second_writer_is_told_who_writes(shell: Terminal, tmp_path: Path) -> None:
-    second = sql(tmp_path, "-e", "SHOW TABLES")
+def test_a_second_writer_is_told_who_writes(shell: Terminal, place: Path) -> None:
+    second = sql(place, "-e", "SHOW TABLES")
     assert second.returncode == 1
     assert f"written by process {shell.process}" in second.stderr
-    assert sql(tmp_path, "--read-only", "-e", "SELECT * FROM orders").returncode == 0
+    assert sql(place, "--read-only", "-e", "SELECT * FROM orders").returncode == 0

@@ -1,0 +1,98 @@
+-- v/1, keep: first
+SELECT 'added' AS _side, _id, id_7, name_8 FROM (
+  SELECT id_7, name_8, `_id_id_7` AS _id FROM (
+    SELECT `id_1` AS id_7, `name_6` AS name_8, `_id_id_1` AS _id_id_7 FROM (
+      SELECT id_1, customer_2, id_5, name_6, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1`, 3, `_id_id_5`, 4)), HEX(XXHASH64(2, `_id_id_1`, 3, `_id_id_5`, 4))) AS _id_id_1
+      FROM (
+        SELECT id AS id_1, customer AS customer_2, _id AS _id_id_1 FROM `orders@new`
+      )
+      JOIN (
+        SELECT id AS id_5, name AS name_6, _id AS _id_id_5 FROM `customers@new`
+      ) ON `customer_2` = `id_5`
+    )
+  )
+)
+
+-- v/1, keep: arrivals only
+SELECT 'added' AS _side, `_id_id_7` AS _id, id_7, name_8 FROM (
+  SELECT `id_1` AS id_7, `name_6` AS name_8, `_id_id_1` AS _id_id_7 FROM (
+    SELECT id_1, customer_2, id_5, name_6, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1`, 3, `_id_id_5`, 4)), HEX(XXHASH64(2, `_id_id_1`, 3, `_id_id_5`, 4))) AS _id_id_1 FROM (
+      SELECT id_1, customer_2, _id_id_1, id_5, name_6, _id_id_5 FROM (
+        SELECT id_1, customer_2, _id_id_1, id_5, name_6, _id_id_5
+        FROM (
+          SELECT id AS id_1, customer AS customer_2, _id AS _id_id_1 FROM `orders@added`
+        )
+        JOIN (
+          SELECT id AS id_5, name AS name_6, _id AS _id_id_5 FROM `customers@new`
+        ) ON `customer_2` = `id_5`
+      )
+      UNION ALL
+      SELECT id_1, customer_2, _id_id_1, id_5, name_6, _id_id_5 FROM (
+        SELECT id_1, customer_2, _id_id_1, id_5, name_6, _id_id_5
+        FROM (
+          SELECT id AS id_5, name AS name_6, _id AS _id_id_5 FROM `customers@added`
+        )
+        JOIN (
+          SELECT id AS id_1, customer AS customer_2, _id AS _id_id_1 FROM `orders@old`
+        ) ON `customer_2` = `id_5`
+      )
+    )
+  )
+)
+
+-- v/1, keep: arrivals and departures
+SELECT _side, _id, id_7, name_8 FROM (
+  SELECT 'added' AS _side, `_id_id_7` AS _id, id_7, name_8 FROM (
+    SELECT `id_1` AS id_7, `name_6` AS name_8, `_id_id_1` AS _id_id_7 FROM (
+      SELECT id_1, customer_2, id_5, name_6, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1`, 3, `_id_id_5`, 4)), HEX(XXHASH64(2, `_id_id_1`, 3, `_id_id_5`, 4))) AS _id_id_1 FROM (
+        SELECT id_1, customer_2, _id_id_1, id_5, name_6, _id_id_5 FROM (
+          SELECT id_1, customer_2, _id_id_1, id_5, name_6, _id_id_5
+          FROM (
+            SELECT id AS id_1, customer AS customer_2, _id AS _id_id_1 FROM `orders@added`
+          )
+          JOIN (
+            SELECT id AS id_5, name AS name_6, _id AS _id_id_5 FROM `customers@new`
+          ) ON `customer_2` = `id_5`
+        )
+        UNION ALL
+        SELECT id_1, customer_2, _id_id_1, id_5, name_6, _id_id_5 FROM (
+          SELECT id_1, customer_2, _id_id_1, id_5, name_6, _id_id_5
+          FROM (
+            SELECT id AS id_5, name AS name_6, _id AS _id_id_5 FROM `customers@added`
+          )
+          JOIN (
+            SELECT id AS id_1, customer AS customer_2, _id AS _id_id_1 FROM `orders@kept`
+          ) ON `customer_2` = `id_5`
+        )
+      )
+    )
+  )
+)
+UNION ALL
+SELECT _side, _id, id_7, name_8 FROM (
+  SELECT 'removed' AS _side, `_id_id_7` AS _id, id_7, name_8 FROM (
+    SELECT `id_1` AS id_7, `name_6` AS name_8, `_id_id_1` AS _id_id_7 FROM (
+      SELECT id_1, customer_2, id_5, name_6, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1`, 3, `_id_id_5`, 4)), HEX(XXHASH64(2, `_id_id_1`, 3, `_id_id_5`, 4))) AS _id_id_1 FROM (
+        SELECT id_1, customer_2, _id_id_1, id_5, name_6, _id_id_5 FROM (
+          SELECT id_1, customer_2, _id_id_1, id_5, name_6, _id_id_5
+          FROM (
+            SELECT id AS id_1, customer AS customer_2, _id AS _id_id_1 FROM `orders@removed`
+          )
+          JOIN (
+            SELECT id AS id_5, name AS name_6, _id AS _id_id_5 FROM `customers@old`
+          ) ON `customer_2` = `id_5`
+        )
+        UNION ALL
+        SELECT id_1, customer_2, _id_id_1, id_5, name_6, _id_id_5 FROM (
+          SELECT id_1, customer_2, _id_id_1, id_5, name_6, _id_id_5
+          FROM (
+            SELECT id AS id_5, name AS name_6, _id AS _id_id_5 FROM `customers@removed`
+          )
+          JOIN (
+            SELECT id AS id_1, customer AS customer_2, _id AS _id_id_1 FROM `orders@kept`
+          ) ON `customer_2` = `id_5`
+        )
+      )
+    )
+  )
+)
