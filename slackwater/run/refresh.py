@@ -13,10 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from slackwater.catalog import Answer, Done, Snapshot, Table, View
-from slackwater.errors import SlackwaterError
+from slackwater.errors import QueryError, SlackwaterError
 from slackwater.run.compile import AnyPath, Compiled
 from slackwater.run.compiled import compiled
 from slackwater.run.cpu import cpu_seconds
+from slackwater.run.culprit import name_culprit
 from slackwater.run.flush import flush, moves
 from slackwater.run.progress import FlushStarted
 from slackwater.run.warehouse import Step, Warehouse
@@ -67,7 +68,10 @@ def refresh_in(step: Step, view: View, statement: str) -> Refreshed:
         reset_if_outdated(step, view, form)
         for number, path in enumerate(form.paths, start=1):
             step.warehouse.tell(FlushStarted(view.name, path.name, number, len(form.paths)))
-            batch = flush(path, step, view.name)
+            try:
+                batch = flush(path, step, view.name)
+            except QueryError as failure:
+                raise name_culprit(failure, path, step) from failure
             if batch is not None:
                 flushed += 1
                 if path.name in form.buffers:

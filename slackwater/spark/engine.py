@@ -135,7 +135,7 @@ class Engine:
 
     def explain(self, statement: str) -> str:
         """The engine's own plan of a query."""
-        rows = self.arrow(f"EXPLAIN EXTENDED {statement}").to_pylist()
+        rows = self.arrow(f"EXPLAIN {statement}").to_pylist()
         return "\n".join(str(value) for row in rows for value in row.values())
 
     def write(self, statement: str, directory: str) -> None:

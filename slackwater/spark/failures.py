@@ -40,10 +40,11 @@ def in_our_words(message: str, statement: str) -> QueryError:
     """The engine's message without its codes, with the expression that failed."""
     condition = _CONDITION.match(message)
     text = _first_line(_CONDITION.sub("", message))
-    text = re.sub(r"\s*SQLSTATE: \w+", "", text).rstrip(". ")
+    text = re.sub(r"\s*SQLSTATE: \w+|; line \d+ pos \d+;?", "", text).rstrip(". ")
     # Spark advises to switch its checks off; wrong answers are no remedy.
     text = re.sub(r"\s*If necessary set \S+ to \S+ to bypass this error", "", text).rstrip(". ")
-    error = QueryError(text[:1].lower() + text[1:])
+    said, _, advice = text.partition(". ")
+    error = QueryError(said[:1].lower() + said[1:], hint=advice[:1].lower() + advice[1:] or None)
     fragment = _FRAGMENT.search(message)
     if fragment:
         at = len(fragment["carets"]) - len(fragment["carets"].lstrip())

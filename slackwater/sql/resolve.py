@@ -14,6 +14,7 @@ from sqlglot import exp
 from slackwater.errors import QueryError, Unsupported
 from slackwater.plan.nodes import Expression
 from slackwater.sql.binding import Binding, Bound, Nested, Outer, bracketed, rebuild, without_brackets
+from slackwater.sql.expression_types import elements_of
 from slackwater.sql.functions import NonDeterministic, call_of, is_aggregate, is_window_only, nondeterminism, order_dependent, written_name
 from slackwater.sql.place import place_of
 from slackwater.sql.scope import Scope, access, parts_of
@@ -61,6 +62,10 @@ class Resolver:
             return self._window(node)
         if isinstance(node, exp.WithinGroup):
             return self._within_group(node)
+        if isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count):
+            raise Unsupported("* inside an expression", place=place_of(node), hint="name the columns")
+        if isinstance(node, exp.ArraysZip):
+            return self._zipped(node)
         self._check_function(node)
         if is_aggregate(node):
             return self._aggregate(node)
@@ -75,6 +80,14 @@ class Resolver:
         if isinstance(value, list):
             return [self._argument(item) for item in value]
         return value
+
+    def _zipped(self, node: exp.ArraysZip) -> Expression:
+        """arrays_zip names the fields of its structs after columns: the user's names, not the plan's."""
+        names = [each.name if isinstance(each, exp.Column) else str(index) for index, each in enumerate(node.expressions)]
+        arguments = [self.resolve(each) for each in node.expressions]
+        elements = [elements_of(type_)[0] for type_ in self.binding.types_of(arguments)]
+        fields = ",".join(f"`{name}`:{element}" for name, element in zip(names, elements, strict=True))
+        return exp.cast(exp.ArraysZip(expressions=arguments), f"array<struct<{fields}>>", dialect="spark")
 
     def _column(self, node: exp.Column) -> Expression:
         if isinstance(node.this, exp.Star):

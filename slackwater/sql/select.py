@@ -11,13 +11,14 @@ from sqlglot import exp
 from slackwater.errors import QueryError, Unsupported
 from slackwater.plan.nodes import Expression, Limit, Node, Project, column, columns_in
 from slackwater.sql.binding import Binding, Bound, passed, replace_equal, without_brackets
+from slackwater.sql.expression_types import fields_of
 from slackwater.sql.functions import NonDeterministic, generator_kind, is_other_generator
 from slackwater.sql.generate import generate
 from slackwater.sql.grouping import Grouped, Groups, aggregates_in, grouping_sets
 from slackwater.sql.output_names import output_name
 from slackwater.sql.place import place_of
 from slackwater.sql.resolve import Resolver
-from slackwater.sql.scope import Field, Scope
+from slackwater.sql.scope import Field, Scope, access
 from slackwater.sql.setops import distinct
 from slackwater.sql.sources import bind_from
 from slackwater.sql.subquery import attach, keep
@@ -113,7 +114,7 @@ class _Select:
         if isinstance(tree, exp.Star):
             return self._star(self.scope.fields, tree, tree)
         if isinstance(tree, exp.Column) and isinstance(tree.this, exp.Star):
-            return self._star(self._fields_of(tree), tree.this, tree)
+            return self._struct_star(tree) or self._star(self._fields_of(tree), tree.this, tree)
         if isinstance(tree, exp.Aliases):
             return [Item(tuple(identifier.name for identifier in tree.expressions), resolver.resolve(tree.this), tree)]
         written = without_brackets(tree.this if isinstance(tree, exp.Alias) else tree)
@@ -121,6 +122,15 @@ class _Select:
             raise Unsupported("a generator other than explode, posexplode and inline", place=place_of(written))
         names = (tree.alias,) if isinstance(tree, exp.Alias) else () if generator_kind(written) else (output_name(tree),)
         return [Item(names, resolver.resolve(written), tree)]
+
+    def _struct_star(self, tree: exp.Column) -> list[Item]:
+        """`s.*` where s is a struct and not a table."""
+        parts = [part.name for part in tree.parts[:-1]]
+        if parts[0].lower() in {field.table.lower() for field in self.scope.fields} or not self.scope.matching(parts)[0]:
+            return []
+        value = self.scope.find(exp.Column(this=tree.parts[-2].copy()), parts)
+        fields = fields_of(self.binding.types_of([value])[0])
+        return [Item((name,), access(value.copy(), [name]), tree) for name, _ in fields]
 
     def _fields_of(self, tree: exp.Column) -> tuple[Field, ...]:
         written = ".".join(part.name for part in tree.parts[:-1]).lower()

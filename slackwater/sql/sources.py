@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from slackwater.errors import QueryError, Unsupported, did_you_mean
-from slackwater.plan.nodes import Column, Expression, Join, Node, Output, Project, Scan, Values, column, conjunction
+from slackwater.plan.nodes import Column, Expression, Join, Node, Output, Project, Scan, Values, column, conjunction, conjuncts
 from slackwater.sql.binding import Bound, Nested, Outer, bracketed, passed
-from slackwater.sql.functions import NonDeterministic
+from slackwater.sql.decorrelate import Correlated, correlate, join_with
+from slackwater.sql.functions import NonDeterministic, generator_kind
 from slackwater.sql.generate import generate
 from slackwater.sql.place import place_of
 from slackwater.sql.scope import Field, Scope
@@ -42,9 +43,10 @@ def bind_from(binder: Binder, select: exp.Select, outer: Scope | None) -> tuple[
 def _comma_groups(first: Expression, joins: Sequence[exp.Join]) -> list[tuple[Expression, list[exp.Join]]]:
     """`a, b JOIN c` is a and b JOIN c: explicit joins bind tighter than commas."""
     groups: list[tuple[Expression, list[exp.Join]]] = [(first, [])]
+    if any(isinstance(join.this, exp.Lateral) for join in joins):
+        return [(first, list(joins))]  # LATERAL sees all that stands before it
     for join in joins:
-        comma = not any(join.args.get(word) for word in ("side", "kind", "method", "on", "using"))
-        if comma and not join.args.get("hint"):
+        if not any(join.args.get(word) for word in ("side", "kind", "method", "on", "using", "hint")):
             groups.append((join.this, []))
         else:
             groups[-1][1].append(join)
@@ -171,9 +173,7 @@ def bind_values(binder: Binder, values: exp.Values) -> Bound:
 
 def _bind_join(binder: Binder, left: Node, scope: Scope, join: exp.Join) -> tuple[Node, Scope]:
     if isinstance(join.this, exp.Lateral):
-        if join.this.args.get("view"):
-            return _lateral_view(binder, left, scope, join.this)
-        raise Unsupported("a LATERAL join", place=place_of(join.this), hint="write it as a join with a grouped subquery")
+        return _lateral_join(binder, left, scope, join)
     right, fields = bind_source(binder, join.this, scope.outer)
     kind = _join_kind(join)
     shared = _shared_names(join, scope, fields)
@@ -268,13 +268,38 @@ def _one(scope: Scope, identifier: exp.Identifier) -> Field:
     return found[0]
 
 
+def _lateral_join(binder: Binder, left: Node, scope: Scope, join: exp.Join) -> tuple[Node, Scope]:
+    """A subquery or generator in FROM that sees what stands before it: joined by the conditions that mention the row it is for."""
+    lateral, kind = join.this, _join_kind(join)
+    if kind not in ("inner", "left") or join.args.get("using"):
+        raise Unsupported(f"a {kind} join with LATERAL", place=place_of(lateral), hint="use an inner or a left join with ON")
+    if generator_kind(lateral.this) is not None:
+        if join.args.get("on") is not None:
+            raise Unsupported("a generator in LATERAL with ON", place=place_of(lateral), hint="write the condition in WHERE")
+        return _generated(binder, left, scope, lateral, kind == "left")
+    if not isinstance(lateral.this, exp.Subquery):
+        raise Unsupported(f"{_kind_of(lateral.this)} in LATERAL", place=place_of(lateral), hint="use a subquery, explode or inline")
+    bound = binder.query(lateral.this, scope)
+    fields = _offer(bound, lateral.alias, _alias_columns(lateral), lateral, scope.outer)
+    resolver = binder.resolver(scope + fields).at(aggregates=False, functions=False, where="a join condition")
+    conditions = conjuncts(resolver.resolve(join.args["on"])) if join.args.get("on") else []
+    if any(condition.find(Nested) for condition in conditions):
+        raise Unsupported("a subquery in the condition of a LATERAL join", place=place_of(lateral))
+    found = correlate(binder.binding, left, bound.plan)
+    plan, names = join_with(binder.binding, left, kind, Correlated(found.plan, (*found.conditions, *conditions), None))
+    shown = tuple(replace(field, column=Column(names[field.column.name], field.column.type)) for field in fields.fields)
+    return plan, replace(scope, fields=scope.fields + shown)
+
+
 def _lateral_view(binder: Binder, plan: Node, scope: Scope, lateral: exp.Lateral) -> tuple[Node, Scope]:
-    if not lateral.args.get("view"):
-        raise Unsupported("a LATERAL subquery", place=place_of(lateral), hint="write it as a join with a grouped subquery")
+    return _generated(binder, plan, scope, lateral, bool(lateral.args.get("outer")))
+
+
+def _generated(binder: Binder, plan: Node, scope: Scope, lateral: exp.Lateral, outer: bool) -> tuple[Node, Scope]:
     resolver = binder.resolver(scope).at(aggregates=False, functions=False, where="LATERAL VIEW")
     call = resolver.resolve(lateral.this)
     plan, (call,) = attach(binder.binding, plan, [call])
-    made = generate(binder.binding, plan, call, lateral.this, bool(lateral.args.get("outer")))
+    made = generate(binder.binding, plan, call, lateral.this, outer)
     plan, columns = _named_columns(binder, made.plan, made.columns)
     written = [identifier.name for identifier in _alias_columns(lateral)] or [name for name, _, _ in made.columns]
     if len(written) != len(columns):

@@ -156,6 +156,10 @@ def merge(cursor: Cursor) -> Merge:
     cursor.expect("USING")
     source = _merge_source(cursor)
     source_alias = _alias(cursor)
+    if cursor.sees("("):
+        raise _unsupported(
+            cursor, cursor.start, "column names behind the source are not supported", "name the columns in the source: SELECT a AS id"
+        )
     cursor.expect("ON")
     on = cursor.expression("WHEN")
     clauses: list[MergeClause] = []

@@ -8,4 +8,5 @@ scratch. A case that fails is made smaller until nothing can be left out, and pr
     scalars.py  expressions and conditions
     trial.py    running one case
     shrink.py   making a failing case small
+    campaign.py many cases, and a report
 """

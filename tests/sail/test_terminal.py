@@ -32,7 +32,15 @@ def sql(place: Path, *arguments: str, given: str = "") -> subprocess.CompletedPr
 
 
 def _environment(home: Path) -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "HOME": str(home), "XDG_STATE_HOME": "", "TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", "COLUMNS": "100"}
+    return {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "HOME": str(home),
+        "XDG_STATE_HOME": "",
+        "TERM": "xterm",
+        "PROMPT_TOOLKIT_NO_CPR": "1",
+        "COLUMNS": "100",
+    }
 
 
 # Scripts

@@ -23,7 +23,6 @@ from slackwater.cli.rows import as_csv, as_json, as_table
 from slackwater.cli.shell import is_finished
 from slackwater.spark import java
 
-
 # Arguments
 
 
@@ -253,7 +252,9 @@ def test_a_java_from_pypi_is_started_without_the_module_it_lacks(tmp_path: Path,
     real.chmod(0o755)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     wrapped = java._without_vector_module(tmp_path / "a home")
-    told = subprocess.run([wrapped / "bin" / "java", "-a b", "--add-modules=jdk.incubator.vector", "c"], capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [wrapped / "bin" / "java", "-a b", "--add-modules=jdk.incubator.vector", "c"], capture_output=True, text=True, check=True
+    )
     assert told.stdout.split("\n") == ["[-a b]", "[c]", ""]
 
 

@@ -230,6 +230,7 @@ def test_a_wrong_table_is_refused_at_its_place(text: str, message: str, place: s
         ("UPDATE t SET a = 1 FROM u", "FROM"),
         ("UPDATE t SET a.b = 1", "a."),
         ("DELETE FROM t USING u", "USING"),
+        ("MERGE INTO t USING s AS x(a) ON t.a = x.a WHEN MATCHED THEN DELETE", "("),
         ("COPY t TO 'x.csv'", "TO"),
         ("COPY t FROM 'x' FORMAT orc", "orc"),
         ("DROP TABLE t CASCADE", "CASCADE"),
