@@ -219,7 +219,7 @@ def sql_literal(value: Value, spark_type: str) -> str:
     type_ = arrow_type(spark_type)
     if value is None or pa.types.is_nested(type_):
         return f"CAST({_sql_text(value, type_)} AS {spark_type})"
-    if type_ in (pa.string(), pa.int32(), pa.bool_(), pa.date32()):
+    if type_ in (pa.string(), pa.int32(), pa.bool_(), pa.date32(), pa.binary()):
         return _sql_text(value, type_)
     return f"CAST('{_write_scalar(value)}' AS {spark_type})"
 

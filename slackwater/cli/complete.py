@@ -32,15 +32,23 @@ _WORD = re.compile(r"\w+")
 
 
 class Names:
-    """What exists in the warehouse, as far as completion needs it. Read again after each statement."""
+    """What exists in the warehouse, as far as completion needs it: read when somebody first presses Tab after a statement."""
 
     def __init__(self, db: Session) -> None:
         self.db = db
-        self.columns: dict[str, list[str]] = {}
+        self._known: dict[str, list[str]] | None = None
 
-    def read_again(self) -> None:
-        relations = [str(row[0]) for what in ("TABLES", "VIEWS") for row in self._ask(f"SHOW {what}")]
-        self.columns = {name: self._columns(name) for name in relations}
+    @property
+    def columns(self) -> dict[str, list[str]]:
+        """The columns of every table and view."""
+        if self._known is None:
+            relations = [str(row[0]) for what in ("TABLES", "VIEWS") for row in self._ask(f"SHOW {what}")]
+            self._known = {name: self._columns(name) for name in relations}
+        return self._known
+
+    def forget(self) -> None:
+        """A statement may have changed what exists."""
+        self._known = None
 
     def _columns(self, name: str) -> list[str]:
         return [str(row[1]) for row in self._ask(f"DESCRIBE {quoted(name)}") if row[0] == "column"]

@@ -104,7 +104,7 @@ def disk(warehouse: Path) -> Check:
     free = shutil.disk_usage(_existing(warehouse)).free
     message = f"{free / (1 << 30):.1f} GiB free at {warehouse}"
     if free < LEAST_DISK:
-        return Check("disk", "warn", message, "make room: batches are folded only after they are written anew")
+        return Check("disk", "warn", message, "make room: every change and every refresh writes new files")
     return Check("disk", "ok", message)
 
 

@@ -46,7 +46,6 @@ class Shell:
 
     def run(self) -> int:
         self.output.note(f"{self.where}\n\\? for help")
-        self.names.read_again()
         prompt = prompt_session(self.names)
         while True:
             try:
@@ -72,7 +71,7 @@ class Shell:
             for statement in split(text):
                 if not self.runner.run(str(statement)):
                     break
-            self.names.read_again()
+            self.names.forget()
 
     def describe(self, name: str) -> None:
         if name:

@@ -183,7 +183,7 @@ def _strict(expression: Expression, names: set[str]) -> bool:
     """Whether the expression is NULL when all the columns `names` are."""
     if isinstance(expression, exp.Column):
         return expression.name in names
-    if type(expression) is exp.Cast or isinstance(expression, exp.Paren | exp.Neg):
+    if isinstance(expression, exp.Cast | exp.Paren | exp.Neg):
         return _strict(expression.this, names)
     if isinstance(expression, _STRICT):
         return _strict(expression.this, names) or _strict(expression.expression, names)

@@ -76,6 +76,7 @@ def _sail() -> Engine:
     except ImportError as problem:
         raise WarehouseError("the engine sail is not installed", hint="pip install pysail") from problem
     logging.getLogger("pyspark.sql.connect").setLevel(logging.ERROR)
+    os.environ.setdefault("RUST_LOG", "off")  # what fails is raised; set it to see the server's own log
     server = SparkConnectServer(port=0)
     server.start(background=True)
     _, port = server.listening_address

@@ -78,7 +78,7 @@ class Binder:
 
     def resolver(self, scope: Scope) -> Resolver:
         """How names are resolved in a scope."""
-        return Resolver(self.binding, scope, self.query)
+        return Resolver(self.binding, scope, self.query, select=object())
 
     # WITH
 

@@ -31,10 +31,10 @@ class GuessTyper:
         return [self._guess(expression, known) for expression in expressions]
 
     def _guess(self, expression: Expression, known: Mapping[str, str]) -> str:
-        copy = expression.copy()
-        for reference in copy.find_all(exp.Column):
-            reference.type = exp.DataType.build(known[reference.name], dialect="spark", udt=True)
-        kind = annotate_types(copy, dialect="spark").type
+        typed = expression.transform(
+            lambda node: exp.cast(exp.Null(), known[node.name], dialect="spark") if isinstance(node, exp.Column) else node
+        )
+        kind = annotate_types(typed, dialect="spark").type
         if kind is None or kind.this == exp.DataType.Type.UNKNOWN:
             return "string"
         return spark_type(kind)

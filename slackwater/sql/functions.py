@@ -33,6 +33,7 @@ _WINDOW_CLASSES = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.
 # Aggregates whose answer depends on the order in which rows happen to be read.
 _ORDER_DEPENDENT = (exp.First, exp.FirstValue, exp.Last, exp.LastValue, exp.AnyValue)
 _ORDER_DEPENDENT_NAMES = frozenset("first first_value last last_value any_value".split())
+_LISTS = frozenset("listagg string_agg".split())
 
 _CLOCK = "its answer changes with the clock; write a literal, or compare with the clock in the query that reads the view"
 _CHANCE = "its answer changes from run to run; store the random value in a column of the table instead"
@@ -59,6 +60,9 @@ _CLASS_NAMES: dict[type[Expression], str] = {
     exp.CurrentDatetime: "current_timestamp",
     exp.CurrentTime: "current_time",
     exp.CurrentUser: "current_user",
+    exp.CurrentCatalog: "current_catalog",
+    exp.Localtimestamp: "localtimestamp",
+    exp.Localtime: "localtime",
     exp.Rand: "rand",
     exp.Randn: "randn",
     exp.Uuid: "uuid",
@@ -111,6 +115,8 @@ def call_of(node: Expression) -> Expression:
 def order_dependent(node: Expression) -> bool:
     """Whether an aggregate call picks a row by the order of reading."""
     call = call_of(node)
+    if function_name(call) in _LISTS:
+        return not isinstance(node, exp.WithinGroup) and node.find(exp.WithinGroup) is None
     return isinstance(call, _ORDER_DEPENDENT) or function_name(call) in _ORDER_DEPENDENT_NAMES
 
 

@@ -6,6 +6,7 @@ from sqlglot import exp
 
 from slackwater.plan.nodes import Expression
 from slackwater.sql.binding import without_brackets
+from slackwater.sql.spelling import respelled
 
 
 def output_name(tree: Expression) -> str:
@@ -15,12 +16,13 @@ def output_name(tree: Expression) -> str:
         return tree.name
     if isinstance(tree, exp.Subquery):
         return "scalarsubquery()"
-    if type(tree) is exp.Cast:
+    if isinstance(tree, exp.Cast):
         return output_name(tree.this)
     return _pretty(tree)
 
 
 def _pretty(tree: Expression) -> str:
+    tree = respelled(tree)
     if isinstance(tree, exp.Paren):
         return _pretty(tree.this)
     if isinstance(tree, exp.Literal):

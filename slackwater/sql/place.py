@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from slackwater.errors import Place
 from slackwater.plan.nodes import Expression
 
@@ -16,3 +18,9 @@ def place_of(node: Expression | None) -> Place | None:
     if not marks:
         return None
     return Place(min(mark["start"] for mark in marks), max(mark["end"] for mark in marks) + 1)
+
+
+def word_in(text: str, word: str) -> Place | None:
+    """The first place where a word stands in the text: for what the parser did not remember."""
+    found = re.search(rf"\b{re.escape(word)}\b", text, re.IGNORECASE)
+    return Place(found.start(), found.end()) if found else None

@@ -16,8 +16,9 @@ from slackwater.plan.nodes import Expression
 from slackwater.sql.binding import Binding, Bound, Nested, Outer, bracketed, rebuild, without_brackets
 from slackwater.sql.expression_types import elements_of
 from slackwater.sql.functions import NonDeterministic, call_of, is_aggregate, is_window_only, nondeterminism, order_dependent, written_name
-from slackwater.sql.place import place_of
+from slackwater.sql.place import place_of, word_in
 from slackwater.sql.scope import Scope, access, parts_of
+from slackwater.sql.spelling import respelled
 
 Aliases = Mapping[str, Sequence[Expression]]
 
@@ -27,7 +28,8 @@ class Resolver:
     """Resolves expressions at one place of a query.
 
     `first` are names that come before the columns of FROM (what HAVING and ORDER BY see of the select list); `then` are names that come
-    after them (what GROUP BY and later select items see of it).
+    after them (what GROUP BY and later select items see of it). `select` tells one SELECT from another: a subquery written twice in the
+    same one is one.
     """
 
     binding: Binding
@@ -36,6 +38,7 @@ class Resolver:
     windows: Mapping[str, exp.Window] = field(default_factory=dict)
     first: Aliases = field(default_factory=dict)
     then: Aliases = field(default_factory=dict)
+    select: object = None
     where: str = "the select list"
     aggregates: bool = True
     functions: bool = True
@@ -48,6 +51,7 @@ class Resolver:
         """The expression over the plan's columns."""
         if isinstance(node, exp.Column):
             return self._column(node)
+        node = respelled(node)
         if isinstance(node, exp.Subquery | exp.Query):
             return self._scalar(node)
         if isinstance(node, exp.Exists) and isinstance(node.this, exp.Query | exp.Subquery):
@@ -60,16 +64,26 @@ class Resolver:
             )
         if isinstance(node, exp.Window):
             return self._window(node)
-        if isinstance(node, exp.WithinGroup):
-            return self._within_group(node)
         if isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count):
             raise Unsupported("* inside an expression", place=place_of(node), hint="name the columns")
         if isinstance(node, exp.ArraysZip):
             return self._zipped(node)
+        if isinstance(node, exp.And | exp.Or):
+            return self._connected(node)
         self._check_function(node)
         if is_aggregate(node):
             return self._aggregate(node)
         return self._children(node)
+
+    def _connected(self, node: exp.And | exp.Or) -> Expression:
+        """A chain of ANDs or ORs as a balanced tree, so that a long one is not deep."""
+        parts: list[Expression] = []
+        rest: Expression = node
+        while type(rest) is type(node):
+            parts.append(self.resolve(rest.expression))
+            rest = rest.this
+        parts.append(self.resolve(rest))
+        return _balanced(type(node), parts[::-1])
 
     def _children(self, node: Expression) -> Expression:
         return rebuild(node, {key: self._argument(value) for key, value in node.args.items()})
@@ -118,7 +132,7 @@ class Resolver:
         return nested
 
     def _nested(self, tree: Expression, kind: str, operands: Sequence[Expression] = ()) -> tuple[Nested, Bound]:
-        number = self.binding.nest_once((tree, self.scope), lambda: self.bind_query(tree, self.scope))
+        number = self.binding.nest_once((tree, self.scope, id(self.select)), lambda: self.bind_query(tree, self.scope))
         return Nested(this=str(number), kind=kind, expressions=list(operands)), self.binding.subqueries[number]
 
     def _in(self, node: exp.In) -> Expression:
@@ -141,8 +155,7 @@ class Resolver:
 
     def _window_function(self, node: Expression) -> Expression:
         """The function before OVER: it is no aggregate of the query itself, but its arguments may hold some."""
-        if isinstance(node, exp.WithinGroup):
-            return self._within_group(node)
+        node = respelled(node)
         if call_of(node) is node:
             return self._children(node)
         return rebuild(
@@ -175,11 +188,8 @@ class Resolver:
             )
         if order_dependent(node):
             name = written_name(call)
-            raise NonDeterministic(
-                f"{name}() takes whichever row is read {'last' if 'last' in name else 'first'}",
-                place=place_of(call),
-                hint="use min, max, min_by or max_by",
-            )
+            hint = "add WITHIN GROUP (ORDER BY ...)" if name == "listagg" else "use min, max, min_by or max_by"
+            raise NonDeterministic(f"the answer of {name}() depends on the order in which rows are read", place=place_of(call), hint=hint)
         inside = self.at(aggregates=False, functions=False, first={}, where="another aggregate function")
         bound = inside._wrapped(node)
         if bound.find(Outer) is not None and bound.find(exp.Column) is None:
@@ -194,31 +204,24 @@ class Resolver:
         """An aggregate call without taking the call inside FILTER for a second one."""
         if call_of(node) is node:
             return self._children(node)
-        if isinstance(node, exp.WithinGroup):
-            return self._within_group(node)
-        return rebuild(node, {key: self._wrapped(value) if key == "this" else self._argument(value) for key, value in node.args.items()})
-
-    def _within_group(self, node: exp.WithinGroup) -> Expression:
-        """percentile_cont(p) WITHIN GROUP (ORDER BY x) is percentile(x, p), which every engine has."""
-        call, order = node.this, node.expression
-        if not isinstance(call, exp.PercentileCont) or len(order.expressions) != 1:
-            raise Unsupported("WITHIN GROUP with this function", place=place_of(call), hint="percentile_cont is supported")
-        if not self.aggregates and self.where != "another aggregate function":
-            raise QueryError(f"aggregate functions cannot stand in {self.where}", place=place_of(call))
-        ordered = order.expressions[0]
-        share = self.resolve(call.this)
-        if ordered.args.get("desc"):
-            share = exp.Sub(this=exp.Literal.number(1), expression=exp.Paren(this=share))
-        percentile = exp.Anonymous(this="percentile", expressions=[self.resolve(ordered.this), share])
-        percentile.meta.update(call.meta)
-        return percentile
+        return rebuild(
+            node, {key: self._wrapped(respelled(value)) if key == "this" else self._argument(value) for key, value in node.args.items()}
+        )
 
     def _check_stable(self, node: Expression) -> None:
         unstable = nondeterminism(node)
         if unstable:
-            raise NonDeterministic(f"{unstable[0]}() is not deterministic", place=place_of(node), hint=unstable[1])
+            place = place_of(node) or word_in(self.binding.text, unstable[0])
+            raise NonDeterministic(f"{unstable[0]}() is not deterministic", place=place, hint=unstable[1])
 
     def _check_function(self, node: Expression) -> None:
         self._check_stable(node)
         if is_window_only(node) and self.functions:
             raise QueryError(f"{written_name(node)}() needs an OVER clause", place=place_of(node))
+
+
+def _balanced(kind: type[exp.And] | type[exp.Or], parts: Sequence[Expression]) -> Expression:
+    if len(parts) == 1:
+        return parts[0]
+    half = (len(parts) + 1) // 2
+    return kind(this=_balanced(kind, parts[:half]), expression=_balanced(kind, parts[half:]))

@@ -61,7 +61,7 @@ class Scope:
             raise _ambiguous(reference, found)
         if found:
             _check_access(reference, found[0], parts, used)
-            return access(column(found[0].column.name), parts[used:])
+            return access(_placed(column(found[0].column.name), reference), parts[used:])
         known = between(parts[0]) if between else None
         if known is not None:
             return access(known, parts[1:])
@@ -79,7 +79,7 @@ class Scope:
         """The error for a name that nothing here answers to."""
         place = place_of(reference)
         if len(parts) > 1:
-            inside = [field for field in self.fields if _same_table(field.table, parts[-2].lower())]
+            inside = [field for field in self._everything() if _same_table(field.table, parts[-2].lower())]
             if inside:
                 message = f'column "{parts[-1]}" does not exist in table "{inside[0].table}"'
                 return QueryError(message, place=place, hint=did_you_mean(parts[-1], [field.name.lower() for field in inside]))
@@ -93,6 +93,10 @@ class Scope:
             f'column "{parts[0]}" does not exist{where}', place=place, hint=near or (None if where else self._tables_in_sight())
         )
 
+    def _everything(self) -> tuple[Field, ...]:
+        """The fields of this query and of those around it."""
+        return self.fields + (self.outer._everything() if self.outer is not None else ())
+
     def _tables_in_sight(self) -> str | None:
         tables = self.tables()
         return f"the query reads {', '.join(tables)}" if tables else None
@@ -102,6 +106,14 @@ def access(expression: Expression, fields: Sequence[str]) -> Expression:
     """`expression.field.field`."""
     for name in fields:
         expression = exp.Dot(this=expression, expression=exp.to_identifier(name, quoted=not name.isidentifier()))
+    return expression
+
+
+def _placed(expression: exp.Column, reference: exp.Column) -> exp.Column:
+    """The expression, remembering where in the text it was named."""
+    place = place_of(reference)
+    if place is not None:
+        expression.meta.update(start=place.start, end=place.end - 1)
     return expression
 
 

@@ -41,6 +41,12 @@ class Item:
         return generator_kind(self.value) is not None
 
 
+class Made(exp.Expression):
+    """The column `this` of a generator in the select list, where a sort key names it before its rows are made."""
+
+    arg_types = {"this": True}
+
+
 def bind_select(binder: Binder, select: exp.Select, outer: Scope | None) -> Bound:
     """The plan of one SELECT, with its ORDER BY and LIMIT."""
     return _Select(binder, select, outer).bind()
@@ -90,7 +96,9 @@ class _Select:
         if tests:
             self.plan = keep(self.binding, self.plan, windowed.pop())
         outputs = self._generate(items, windowed[: len(items)])
-        return self._finish(outputs, list(zip(order, windowed[len(items) :], strict=True)))
+        made: dict[Expression, Expression] = {Made(this=name): value for name, value in outputs}
+        keys = [replace_equal(value, made) for value in windowed[len(items) :]]
+        return self._finish(outputs, list(zip(order, keys, strict=True)))
 
     # WHERE, the select list, and the clauses that see its aliases
 
@@ -101,6 +109,8 @@ class _Select:
             self.plan = keep(self.binding, self.plan, resolver.resolve(where.this))
 
     def _items(self) -> list[Item]:
+        if not self.select.expressions:
+            raise QueryError("the select list is empty", hint="name the columns to select, or write *")
         items: list[Item] = []
         aliases: dict[str, list[Expression]] = {}
         for tree in self.select.expressions:
@@ -159,7 +169,9 @@ class _Select:
     def _aliases(self, items: Sequence[Item]) -> dict[str, list[Expression]]:
         aliases: dict[str, list[Expression]] = {}
         for item in items:
-            if not item.generator:
+            if item.generator:
+                aliases.update((name.lower(), [Made(this=name)]) for name in item.names or ("pos", "col", "key", "value"))
+            else:
                 aliases.setdefault(item.names[0].lower(), []).append(item.value)
         return aliases
 

@@ -11,7 +11,8 @@ from sqlglot import exp
 from slackwater.errors import QueryError, Unsupported, did_you_mean
 from slackwater.plan.nodes import Column, Expression, Join, Node, Output, Project, Scan, Values, column, conjunction, conjuncts
 from slackwater.sql.binding import Bound, Nested, Outer, bracketed, passed
-from slackwater.sql.decorrelate import Correlated, correlate, join_with
+from slackwater.sql.correlation import Correlated, join_with
+from slackwater.sql.decorrelate import correlate
 from slackwater.sql.functions import NonDeterministic, generator_kind
 from slackwater.sql.generate import generate
 from slackwater.sql.place import place_of
@@ -92,7 +93,7 @@ def _refuse_special(source: Expression) -> None:
 
 
 def _kind_of(source: Expression) -> str:
-    words = {exp.Lateral: "a LATERAL subquery", exp.Unnest: "UNNEST"}
+    words: dict[type[Expression], str] = {exp.Lateral: "a LATERAL subquery", exp.Unnest: "UNNEST"}
     return words.get(type(source), f"a table-valued function ({source.sql(dialect='spark')[:40]})")
 
 
@@ -139,12 +140,14 @@ def _aliased(source: exp.Subquery, scope: Scope) -> Scope:
 
 
 def _bind_values(binder: Binder, values: exp.Values, outer: Scope | None) -> tuple[Node, Scope]:
+    values = _without_stray_alias(values)
     bound = bind_values(binder, values)
     return bound.plan, _offer(bound, values.alias, _alias_columns(values), values, outer)
 
 
 def bind_values(binder: Binder, values: exp.Values) -> Bound:
     """VALUES as a plan; the rows of a column are brought to one type."""
+    values = _without_stray_alias(values)
     binding = binder.binding
     resolver = binder.resolver(Scope()).at(aggregates=False, functions=False, where="VALUES")
     rows = [[resolver.resolve(cell) for cell in (row.expressions if isinstance(row, exp.Tuple) else [row])] for row in values.expressions]
@@ -169,6 +172,20 @@ def bind_values(binder: Binder, values: exp.Values) -> Bound:
     if len(outputs) != len(types):
         raise QueryError(f"{len(hints)} column names for {len(types)} columns", place=place_of(values))
     return Bound(Values(tuple(cast), outputs), names)
+
+
+def _without_stray_alias(values: exp.Values) -> exp.Values:
+    """`VALUES 1, 2 AS t(x)`: the parser takes `AS t` for an alias of the last cell."""
+    last = values.expressions[-1]
+    cells = last.expressions if isinstance(last, exp.Tuple) else [last]
+    if not cells or not isinstance(cells[-1], exp.Alias):
+        return values
+    name = cells[-1].args["alias"].copy()
+    values = values.copy()
+    stray = next(values.expressions[-1].find_all(exp.Alias))
+    stray.replace(stray.this)
+    values.set("alias", exp.TableAlias(this=name, columns=_alias_columns(values)))
+    return values
 
 
 def _bind_join(binder: Binder, left: Node, scope: Scope, join: exp.Join) -> tuple[Node, Scope]:
@@ -274,9 +291,9 @@ def _lateral_join(binder: Binder, left: Node, scope: Scope, join: exp.Join) -> t
     if kind not in ("inner", "left") or join.args.get("using"):
         raise Unsupported(f"a {kind} join with LATERAL", place=place_of(lateral), hint="use an inner or a left join with ON")
     if generator_kind(lateral.this) is not None:
-        if join.args.get("on") is not None:
-            raise Unsupported("a generator in LATERAL with ON", place=place_of(lateral), hint="write the condition in WHERE")
-        return _generated(binder, left, scope, lateral, kind == "left")
+        if kind == "left" or join.args.get("on") not in (None, exp.true()):
+            raise Unsupported("a generator in LATERAL with LEFT or ON", place=place_of(lateral), hint="use LATERAL VIEW OUTER")
+        return _generated(binder, left, scope, lateral, False)
     if not isinstance(lateral.this, exp.Subquery):
         raise Unsupported(f"{_kind_of(lateral.this)} in LATERAL", place=place_of(lateral), hint="use a subquery, explode or inline")
     bound = binder.query(lateral.this, scope)

@@ -32,16 +32,11 @@ from slackwater.plan.nodes import (
     conjuncts,
 )
 from slackwater.sql.binding import Binding, Nested, Outer, bracketed, passed, rebuild, replace_equal, without_brackets
-from slackwater.sql.decorrelate import (
-    Correlated,
-    aggregate_by_equalities,
-    by_domain,
-    correlate,
-    grouped_by_equalities,
-    join_with,
-    outer_names,
-)
+from slackwater.sql.correlation import Correlated, join_with, outer_names
+from slackwater.sql.decorrelate import correlate
+from slackwater.sql.domain import by_domain
 from slackwater.sql.functions import value_over_nothing
+from slackwater.sql.pull_up import aggregate_by_equalities, grouped_by_equalities
 
 TOO_MANY_ROWS = "more than one row returned by a subquery used as an expression"
 

@@ -51,7 +51,7 @@ def work(task: tuple[str, range, int, bool]) -> Report:
 
 
 def _one(seed: int, spark: Any, engine: str, tries: int, report: Report) -> None:
-    trial = draw(seed)
+    trial = draw(seed, engine)
     outcome = attempt(trial, spark, engine)
     report.kinds[outcome.kind] += 1
     report.views += len(trial.case.views)

@@ -124,12 +124,18 @@ def smaller_queries(text: str) -> Iterator[str]:
         for change in CHANGES:
             copy = tree.copy()
             root = change(list(copy.walk())[at], copy)
-            if root is None:
-                continue
-            smaller = root.sql(dialect="spark")
-            if smaller not in seen and len(smaller) < len(text) + 5:
+            smaller = _text(root) if root is not None else None
+            if smaller is not None and smaller not in seen and len(smaller) < len(text) + 5:
                 seen.add(smaller)
                 yield smaller
+
+
+def _text(tree: exp.Expression) -> str | None:
+    """The tree as text, unless taking something out of it left nothing that can be written."""
+    try:
+        return tree.sql(dialect="spark")
+    except ValueError:
+        return None
 
 
 def _drop_clause(node: exp.Expression, root: exp.Expression) -> exp.Expression | None:

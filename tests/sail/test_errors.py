@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -24,11 +23,10 @@ SCHEMA = (
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[slackwater.Session]:
-    with slackwater.connect(tmp_path / "warehouse", engine="sail") as session:
-        for text in SCHEMA:
-            session.sql(text)
-        yield session
+def db(sail_db: slackwater.Session) -> slackwater.Session:
+    for text in SCHEMA:
+        sail_db.sql(text)
+    return sail_db
 
 
 def orders(db: slackwater.Session) -> list[tuple[Any, ...]]:
@@ -442,9 +440,9 @@ def test_an_unknown_engine_is_refused(tmp_path: Path) -> None:
         slackwater.connect(tmp_path, engine="flink")
 
 
-def test_an_unknown_schedule_is_refused(db: slackwater.Session, tmp_path: Path) -> None:
+def test_an_unknown_schedule_is_refused(db: slackwater.Session, sail_session: Any, tmp_path: Path) -> None:
     with pytest.raises(SlackwaterError, match="never"):
-        slackwater.connect(tmp_path / "other", engine="sail", schedule="never")
+        slackwater.connect(tmp_path / "other", engine=sail_session, schedule="never")
     with pytest.raises(SlackwaterError, match="never"):
         db.schedule = "never"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,9 +21,8 @@ THREE = [(1, "EU", Decimal("10.00")), (2, "US", Decimal("5.50")), (3, None, None
 
 
 @pytest.fixture
-def db(tmp_path: Path) -> Iterator[slackwater.Session]:
-    with slackwater.connect(tmp_path / "warehouse", engine="sail") as session:
-        yield session
+def db(sail_db: slackwater.Session) -> slackwater.Session:
+    return sail_db
 
 
 @pytest.fixture
@@ -367,8 +365,8 @@ def test_views_over_views_follow_to_any_depth(orders: slackwater.Session) -> Non
 
 
 @pytest.mark.parametrize("schedule", ["eager", "lazy", "random", "random:5"])
-def test_every_schedule_gives_the_same_answers(schedule: str, tmp_path: Path) -> None:
-    with slackwater.connect(tmp_path / "warehouse", engine="sail", schedule=schedule) as db:
+def test_every_schedule_gives_the_same_answers(schedule: str, sail_session: Any, tmp_path: Path) -> None:
+    with slackwater.connect(tmp_path / "warehouse", engine=sail_session, schedule=schedule) as db:
         db.sql(ORDERS)
         db.sql(TOTALS)
         db.sql("CREATE MATERIALIZED VIEW best AS SELECT max(total) AS most FROM totals")

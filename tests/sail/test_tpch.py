@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,10 +16,10 @@ STEPS = 10
 
 
 @pytest.mark.parametrize("schedule", ["eager", "lazy", "random:22"])
-def test_all_22_views_equal_batch_after_every_step(schedule: str, tmp_path: Path) -> None:
+def test_all_22_views_equal_batch_after_every_step(schedule: str, sail_session: Any, tmp_path: Path) -> None:
     data = tpch.load(SCALE_FACTOR)
     sizes = []
-    with slackwater.connect(tmp_path / "warehouse", engine="sail", schedule=schedule) as db:
+    with slackwater.connect(tmp_path / "warehouse", engine=sail_session, schedule=schedule) as db:
         create_all(db, SCALE_FACTOR)
         for number, step in enumerate(load_steps(data, STEPS, seed=1), 1):
             for change in step:

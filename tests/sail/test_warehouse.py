@@ -175,5 +175,5 @@ def test_a_closed_session_says_so(tmp_path: Path) -> None:
     db = slackwater.connect(tmp_path, engine="sail")
     db.close()
     db.close()
-    with pytest.raises(WarehouseError, match="closed"):
+    with pytest.raises(SlackwaterError, match="closed"):
         db.sql("SHOW TABLES")
