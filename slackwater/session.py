@@ -17,11 +17,11 @@ from slackwater.run.change import Changed
 from slackwater.run.merge import merge
 from slackwater.run.progress import Listener, Working
 from slackwater.run.reading import readable, recompute
-from slackwater.run.refresh import in_order, is_stale, refresh
+from slackwater.run.refresh import refresh, refresh_on_read
 from slackwater.run.schedule import Schedule, schedule_named
 from slackwater.run.warehouse import Warehouse
 from slackwater.spark import start
-from slackwater.sql import kinds, parse, relations_in, substitute
+from slackwater.sql import kinds, parse, substitute
 from slackwater.sql.bind import bind
 
 
@@ -57,8 +57,8 @@ class Session:
     def sql(self, text: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> Result:
         """Run one statement."""
         self._check_open()
-        text = substitute(text, params) if params is not None else text
         try:
+            text = substitute(text, params)
             statement = parse(text)
             return HANDLERS[type(statement)](self, statement)
         except SlackwaterError as problem:
@@ -104,7 +104,7 @@ class Session:
         self.close()
 
     def _select(self, statement: kinds.Select) -> Result:
-        self._bring_up_to_date(statement.query)
+        refresh_on_read(statement.query, self._warehouse)
         snapshot = self._warehouse.catalog.snapshot()
         self._warehouse.tell(Working("answering"))
         try:
@@ -114,16 +114,6 @@ class Session:
             with contextlib.suppress(Unsupported):
                 bind(str(statement.query), snapshot, self._warehouse.engine)
             raise
-
-    def _bring_up_to_date(self, query: str) -> None:
-        """Views whose trigger is on read are refreshed when something reads them; only the writer can."""
-        snapshot = self._warehouse.catalog.snapshot()
-        named = [found.name for found in relations_in(query) if found.name.lower() in snapshot.relations]
-        due = [view for view in in_order(named, snapshot) if view.on_read and is_stale(view, snapshot)]
-        if due and self._warehouse.writable:
-            for done in refresh([view.name for view in due], self._warehouse, "on read"):
-                if done.error is not None and done.view.lower() in {name.lower() for name in named}:
-                    self._warehouse.tell(Working(str(done)))
 
     def _rows(self, statement: str) -> Result:
         engine = self._warehouse.engine

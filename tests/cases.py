@@ -21,15 +21,15 @@ Tables and views come first; a view's text goes on in indented lines. A **step**
     clear           delete everything
 
 With several tables a change starts with its table's name (`orders + 1 | EU | 10`, `clear orders`), and with several views an expected
-line with its view's. The first block starts from nothing, so it holds a view's whole answer. `step unread` reads nothing, so that changes pile up;
-`step refresh totals` refreshes and reads only the named views.
+line with its view's. The first block starts from nothing, so it holds a view's whole answer. `step unread` reads nothing, so that
+changes pile up; `step refresh totals` refreshes and reads only the named views.
 
 Headers, each on a line of its own before the first table:
 
     # title: what the case shows
     # expect: full because <text>     the view is refreshed in full and says so (default: maintained incrementally)
     # error: <text>                   creating the last view fails with this message
-    # ties: v by a, b                 v's LIMIT leaves a choice among equal a, b: only these columns stand in the blocks, the rest is checked
+    # ties: v by a, b                 v's LIMIT leaves a choice among equal a, b: the blocks hold these columns alone
     # sail: no recompute, <reason>    Sail cannot run the view's own text, so there only the blocks decide
     # sail: no, <reason>              Sail cannot run this case at all
     # spark: no, <reason>             not on the JVM
@@ -229,7 +229,7 @@ def _parse_step(words: list[str], body: list[str], tables: tuple[Table, ...], vi
         if words[0] not in ("unread", "refresh"):
             raise ValueError(f"a step cannot be {words[0]}")
         reads = tuple(word.rstrip(",") for word in words[1:])
-    blocks: dict[str, tuple[tuple[str, str], ...]] = {name: () for name in reads}
+    blocks: dict[str, tuple[tuple[str, str], ...]] = dict.fromkeys(reads, ())
     for line in body[rule + 1 :]:
         name, sign, cells = _parse_line(line, reads)
         blocks[name] += ((sign, cells),)

@@ -24,7 +24,7 @@ def sail_session() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def spark_session(sail_session: Any) -> Iterator[Any]:
-    """Spark in this process. After Sail, because pyspark refuses to reach for a server while it has a JVM; gone after each module for the same reason."""
+    """Spark in this process. After Sail, because pyspark reaches for no server while it has a JVM; gone with the module, as it should."""
     session = open_spark()
     yield session
     session.stop()

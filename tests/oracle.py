@@ -75,7 +75,9 @@ def check_rows(actual: Iterable[Row], expected: Iterable[Row], types: Sequence[p
     assert not found, f"{what}\n{describe(found, types)}"
 
 
-def check_top(actual: Sequence[Row], expected: Sequence[Row], unlimited: Sequence[Row], key: Sequence[int], types: Sequence[pa.DataType], what: str) -> None:
+def check_top(
+    actual: Sequence[Row], expected: Sequence[Row], unlimited: Sequence[Row], key: Sequence[int], types: Sequence[pa.DataType], what: str
+) -> None:
     """A LIMIT whose order leaves a choice: the sort keys must agree, and every row must be one that the query could have chosen."""
     key_types = [types[at] for at in key]
     check_rows([_pick(row, key) for row in actual], [_pick(row, key) for row in expected], key_types, f"{what}: the sort keys differ")
@@ -85,7 +87,11 @@ def check_top(actual: Sequence[Row], expected: Sequence[Row], unlimited: Sequenc
 
 def describe(found: Difference, types: Sequence[pa.DataType], most: int = 12) -> str:
     """The difference as lines: `missing` rows should be there, `surplus` rows should not."""
-    lines = [f"  {name} {write_row(row, types)}" for name, rows in (("missing", found.missing), ("surplus", found.surplus)) for row in rows[:most]]
+    lines = [
+        f"  {name} {write_row(row, types)}"
+        for name, rows in (("missing", found.missing), ("surplus", found.surplus))
+        for row in rows[:most]
+    ]
     left = len(found.missing) + len(found.surplus) - len(lines)
     return "\n".join(lines + ([f"  and {left} more"] if left > 0 else []))
 

@@ -140,8 +140,10 @@ class Run:
 
 
 def _is(table: Table, row: Row) -> str:
-    """A condition that is true for rows equal to this one. Maps cannot be compared, so a case with maps needs a column that tells rows apart."""
-    tests = [f"{name} <=> {sql_literal(value, type_)}" for (name, type_), value in zip(table.columns, row, strict=True) if "map<" not in type_]
+    """A condition that is true for rows equal to this one. Maps cannot be compared: with them, other columns must tell rows apart."""
+    tests = [
+        f"{name} <=> {sql_literal(value, type_)}" for (name, type_), value in zip(table.columns, row, strict=True) if "map<" not in type_
+    ]
     return f"({' AND '.join(tests)})"
 
 
@@ -173,7 +175,9 @@ def at_the_end(case: Case) -> Case:
 def _summed(case: Case) -> Step:
     """The last step with blocks that hold what all steps after the first did together."""
     last = case.steps[-1]
-    return Step(last.changes, last.reads, {name: _net(line for step in case.steps[1:] for line in step.blocks[name]) for name in last.reads})
+    return Step(
+        last.changes, last.reads, {name: _net(line for step in case.steps[1:] for line in step.blocks[name]) for name in last.reads}
+    )
 
 
 def _net(lines: Iterator[tuple[str, str]]) -> tuple[tuple[str, str], ...]:

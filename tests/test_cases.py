@@ -13,7 +13,7 @@ from tests.runner import at_the_end, run_case
 
 CASES = all_cases()
 # Fixed by the name, so that a failure comes back; different from case to case, so that many orders are covered.
-SEEDS = {case.path: zlib.crc32(str(case.path.relative_to(FOLDER)).encode()) % 1000 for case in CASES if case.path}
+SEEDS: dict[Path | None, int] = {case.path: zlib.crc32(str(case.path.relative_to(FOLDER)).encode()) % 1000 for case in CASES if case.path}
 
 
 def name_of(case: Case) -> str:
@@ -28,7 +28,7 @@ def on(engine: str) -> list[Case]:
 @pytest.mark.parametrize("schedule", ["lazy", "eager", "random"])
 @pytest.mark.parametrize("case", on("sail"), ids=name_of)
 def test_case_on_sail(case: Case, schedule: str, sail_db: Session) -> None:
-    sail_db.schedule = f"random:{SEEDS[case.path]}" if schedule == "random" else schedule  # type: ignore[assignment]
+    sail_db.schedule = f"random:{SEEDS[case.path]}" if schedule == "random" else schedule
     if schedule != "lazy":
         case = at_the_end(case)
     run_case(case, sail_db, "sail", late=schedule == "random")

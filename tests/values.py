@@ -181,7 +181,7 @@ def write_value(value: Value, type_: pa.DataType, nested: bool = False) -> str:
         flat = [(part, type_.item_type if i else type_.key_type) for pair in value for i, part in enumerate(pair)]
         return f"map({', '.join(write_value(part, part_type, True) for part, part_type in flat)})"
     if pa.types.is_string(type_) and (nested or _needs_quotes(value)):
-        return "'" + value.replace("'", "''") + "'"
+        return "'" + str(value).replace("'", "''") + "'"
     return _write_scalar(value)
 
 
@@ -234,7 +234,7 @@ def _sql_text(value: Value, type_: pa.DataType) -> str:
         return f"named_struct({', '.join(fields)})"
     if pa.types.is_string(type_):
         # A backslash starts an escape in Spark's strings.
-        return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
     if pa.types.is_date(type_):
         return f"DATE '{value}'"
     if pa.types.is_timestamp(type_):

@@ -89,6 +89,7 @@ class Changes:
     relations: dict[str, Relation | None] = field(default_factory=dict)  # None: dropped
     traces: dict[str, Trace | None] = field(default_factory=dict)
     batches: list[tuple[str, Batch]] = field(default_factory=list)
+    folds: list[tuple[str, int, Batch]] = field(default_factory=list)  # all batches of a trace after a version, become one
     cursors: dict[str, dict[str, int]] = field(default_factory=dict)
     history: list[Done] = field(default_factory=list)
 
@@ -202,7 +203,9 @@ def _write(db: sqlite3.Connection, changes: Changes) -> None:
             db.execute(statement, [name])
         if trace is not None:
             db.execute("INSERT INTO trace VALUES (?, ?, ?)", [name, json.dumps([asdict(c) for c in trace.columns]), trace.id_type])
-    for name, batch in changes.batches:
+    for name, after, _ in changes.folds:
+        db.execute("DELETE FROM batch WHERE trace = ? AND version > ?", [name, after])
+    for name, batch in [*changes.batches, *((name, batch) for name, _, batch in changes.folds)]:
         files = [json.dumps([asdict(file) for file in side]) for side in (batch.added, batch.removed)]
         db.execute("INSERT INTO batch VALUES (?, ?, ?, ?, ?)", [name, batch.version, batch.step, *files])
     for path, versions in changes.cursors.items():
@@ -225,10 +228,12 @@ def _applied(before: Snapshot, changes: Changes) -> Snapshot:
             traces[name] = replace(trace, batches=())
     for name, batch in changes.batches:
         traces[name] = traces[name].with_batch(batch)
+    for name, after, batch in changes.folds:
+        traces[name] = traces[name].folded(after, batch)
     for path, versions in changes.cursors.items():
         cursors[path] = {**cursors.get(path, {}), **versions}
     return Snapshot(relations, traces, cursors)
 
 
 def _files(text: str) -> tuple[File, ...]:
-    return tuple(File(**file) for file in json.loads(text))
+    return tuple(File(f["path"], f["rows"], f["bytes"], tuple(f["ids"]) if f["ids"] else None) for f in json.loads(text))

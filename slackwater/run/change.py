@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from slackwater.catalog import Done, Table
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
@@ -19,7 +18,7 @@ from slackwater.errors import QueryError
 from slackwater.plan.render import quote
 from slackwater.run.constraints import check_rows
 from slackwater.run.reading import define_trace
-from slackwater.run.refresh import run_schedule
+from slackwater.run.refresh import refresh_on_read, run_schedule
 from slackwater.run.warehouse import Step, Warehouse
 from slackwater.trace import VERSION
 
@@ -32,10 +31,12 @@ class Changed:
     removed: int
 
 
-def change_table(name: str, warehouse: Warehouse, statement: str, action: str, write: Callable[[Step, Table], int]) -> Changed:
-    """One step on one table: `write` writes its files and returns the table's next identity."""
+def change_table(name: str, warehouse: Warehouse, statement: str, action: str, write: Callable[[Step, Table], int], reads: Sequence[str] = ()) -> Changed:
+    """One step on one table: `write` writes its files and returns the table's next identity. `reads` are the texts it reads relations by."""
     began = time.time()
     with warehouse.writing:
+        for text in reads:
+            refresh_on_read(text, warehouse)
         step = Step(warehouse)
         table = step.before.table(name)
         key = table.name.lower()
@@ -113,19 +114,9 @@ def write_actions(step: Step, table: Table, rows: str) -> int:
 
 
 def _next_id(step: Step, directory: str, before: int) -> int:
-    """One past the largest identity that was given, from the files' footers."""
-    largest = before - 1
-    for file in step.warehouse.files.written(directory)[0]:
-        facts = pq.read_metadata(step.warehouse.files.full(file))
-        at = facts.schema.names.index(ID)
-        for group in range(facts.num_row_groups):
-            statistics = facts.row_group(group).column(at).statistics
-            if statistics is None or not statistics.has_min_max:
-                values = pq.read_table(step.warehouse.files.full(file), columns=[ID]).column(0)
-                largest = max(largest, max(values.to_pylist()))
-            else:
-                largest = max(largest, statistics.max)
-    return largest + 1
+    """One past the largest identity that was given."""
+    files = step.warehouse.files.written(directory)[0]
+    return max((file.ids[1] + 1 for file in files if file.ids is not None), default=before)
 
 
 def head(step: Step, table: Table) -> str:

@@ -23,8 +23,7 @@ def merge(statement: Merge, warehouse: Warehouse) -> Changed:
         target, source = statement.target_alias or statement.target, statement.source_alias or statement.source
         if any(clause.action != "insert" for clause in statement.clauses):
             refuse_append_only(table, "merge")
-        query = statement.source if statement.source.startswith("(") else f"(SELECT * FROM {quote(statement.source)})"
-        marked = f"(SELECT *, true AS sw_source FROM {readable(query, step.before, warehouse)} AS {quote(source)})"
+        marked = f"(SELECT *, true AS sw_source FROM {readable(_source(statement), step.before, warehouse)} AS {quote(source)})"
         action = _merge_action(statement.clauses, target, lambda text: readable(text, step.before, warehouse))
         news = []
         for i, c in enumerate(table.columns):
@@ -40,7 +39,11 @@ def merge(statement: Merge, warehouse: Warehouse) -> Changed:
             raise QueryError("two source rows match one row of the target", hint="make the source unique on the columns of ON")
         return write_actions(step, table, rows)
 
-    return change_table(statement.target, warehouse, statement.text, "merge", write)
+    return change_table(statement.target, warehouse, statement.text, "merge", write, [_source(statement)])
+
+
+def _source(statement: Merge) -> str:
+    return statement.source if statement.source.startswith("(") else f"(SELECT * FROM {quote(statement.source)})"
 
 
 def _merge_action(clauses: Sequence[MergeClause], target: str, read: Callable[[str], str]) -> str:

@@ -19,8 +19,10 @@ from slackwater.run.compiled import compiled
 from slackwater.run.cpu import cpu_seconds
 from slackwater.run.culprit import name_culprit
 from slackwater.run.flush import flush, moves
-from slackwater.run.progress import FlushStarted
+from slackwater.run.fold import fold_all
+from slackwater.run.progress import FlushStarted, Working
 from slackwater.run.warehouse import Step, Warehouse
+from slackwater.sql import relations_in
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,21 @@ def refresh(names: Iterable[str], warehouse: Warehouse, statement: str = "") -> 
         except BaseException:
             step.abandon()
             raise
+        fold_all(warehouse)
         return done
+
+
+def refresh_on_read(text: str, warehouse: Warehouse) -> None:
+    """Refresh the views that a query names and whose trigger is `on read`. Only the writer can; a reader sees the last answers."""
+    if not warehouse.writable:
+        return
+    snapshot = warehouse.catalog.snapshot()
+    named = [found.name for found in relations_in(text) if found.name.lower() in snapshot.relations]
+    due = [view.name for view in in_order(named, snapshot) if view.on_read and is_stale(view, snapshot)]
+    if due:
+        for done in refresh(due, warehouse, "on read"):
+            if done.error is not None:
+                warehouse.tell(Working(str(done)))
 
 
 def refresh_in(step: Step, view: View, statement: str) -> Refreshed:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import datetime
 import glob
 from collections.abc import Iterator, Mapping, Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,9 @@ import pyarrow.dataset
 import pyarrow.json
 
 from slackwater.errors import QueryError, did_you_mean
+
+
+_WIDE = Context(prec=76)  # the default context would refuse 38 digits
 
 
 def to_arrow(data: Any, schema: pa.Schema) -> pa.Table:
@@ -102,7 +105,7 @@ def _plain(value: Any, type: pa.DataType) -> Any:
         return None
     if pa.types.is_decimal(type):
         number = Decimal(str(value)) if isinstance(value, int | float | str) and not isinstance(value, bool) else value
-        exact = number.quantize(Decimal(1).scaleb(-type.scale))
+        exact = number.quantize(Decimal(1).scaleb(-type.scale), context=_WIDE)
         if exact != number:
             raise ValueError(f"{value} has more than {type.scale} digits after the point")
         return exact
@@ -119,6 +122,10 @@ def _plain(value: Any, type: pa.DataType) -> Any:
 
 def read_files(path: str, format: str, options: Mapping[str, str], schema: pa.Schema) -> Iterator[pa.Table]:
     """The rows of the files that COPY names, piece by piece. A value that does not fit is an error that names the file."""
+    unknown = next((key for key in options if key not in OPTIONS[format]), None)
+    if unknown is not None:
+        known = ", ".join(sorted(OPTIONS[format])) or "none"
+        raise QueryError(f'COPY from {format} has no option "{unknown}"', hint=f"there are: {known}")
     found = sorted(glob.glob(path)) if any(c in path for c in "*?[") else [path]
     expanded = [str(p) for each in found for p in (sorted(Path(each).glob(f"*.{format}*")) if Path(each).is_dir() else [Path(each)])]
     if not expanded or not all(Path(each).is_file() for each in expanded):
@@ -159,6 +166,7 @@ def _parquet(path: str, options: Mapping[str, str], schema: pa.Schema) -> Iterat
         yield pa.Table.from_batches([batch])
 
 
+OPTIONS = {"csv": {"header", "delimiter", "sep", "null"}, "json": set(), "parquet": set()}
 READERS = {"csv": _csv, "json": _json, "parquet": _parquet}
 
 

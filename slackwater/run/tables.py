@@ -40,7 +40,7 @@ def insert(statement: Insert, warehouse: Warehouse) -> Changed:
         query = readable(statement.query, step.before, warehouse)
         return write_query(step, table, query, named_columns(table, statement.columns, statement.text), statement.or_replace)
 
-    return change_table(statement.table, warehouse, statement.text, "insert", write)
+    return change_table(statement.table, warehouse, statement.text, "insert", write, [statement.query])
 
 
 def copy(statement: Copy, warehouse: Warehouse) -> Changed:
@@ -71,7 +71,7 @@ def update(statement: Update, warehouse: Warehouse) -> Changed:
             rows += f" WHERE {readable(statement.where, step.before, warehouse)}"
         return write_actions(step, table, rows)
 
-    return change_table(statement.table, warehouse, statement.text, "update", write)
+    return change_table(statement.table, warehouse, statement.text, "update", write, _texts(statement.where, *(value for _, value in statement.assignments)))
 
 
 def delete(statement: Delete, warehouse: Warehouse) -> Changed:
@@ -88,7 +88,7 @@ def delete(statement: Delete, warehouse: Warehouse) -> Changed:
         warehouse.engine.write(rows, step.directory(table.name.lower()))
         return table.next_id
 
-    return change_table(statement.table, warehouse, statement.text, "delete", write)
+    return change_table(statement.table, warehouse, statement.text, "delete", write, _texts(statement.where))
 
 
 def _insert_frame(name: str, frame: Any, warehouse: Warehouse, statement: str) -> Changed:
@@ -105,3 +105,7 @@ def _insert_frame(name: str, frame: Any, warehouse: Warehouse, statement: str) -
 
 def assigned(table: Table, assignments: Sequence[tuple[Piece, Piece]], step: Step, text: str) -> dict[str, str]:
     return {table_column(table, column, text): f"({readable(value, step.before, step.warehouse)})" for column, value in assignments}
+
+
+def _texts(*pieces: Piece | None) -> list[str]:
+    return [piece for piece in pieces if piece is not None]

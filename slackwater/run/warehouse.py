@@ -15,6 +15,8 @@ from slackwater.run.schedule import Schedule
 from slackwater.spark import Engine
 from slackwater.trace import Batch, Files, Trace
 
+GRACE = 60.0  # seconds for which folded batches stay readable
+
 
 class Warehouse:
     """Everything that the parts of a session share."""
@@ -27,6 +29,7 @@ class Warehouse:
         self.engine = engine
         self.schedule = schedule
         self.listeners: list[Listener] = []
+        self._retired: list[tuple[float, str]] = []
         self.writing = threading.RLock()  # one step at a time
         self.lease = None if read_only else Lease(self.catalog)
         if self.lease is not None:
@@ -37,8 +40,18 @@ class Warehouse:
         snapshot = self.catalog.snapshot()
         return self.files.remove_orphans((trace.name, batch.step) for trace in snapshot.traces.values() for batch in trace.batches)
 
+    def retire(self, directories: list[str]) -> None:
+        """Remove folded batches once readers that may have opened them have had time to finish."""
+        now = time.monotonic()
+        self._retired += [(now, directory) for directory in directories]
+        for since, directory in [each for each in self._retired if now - each[0] > GRACE]:
+            self.files.remove(directory)
+            self._retired.remove((since, directory))
+
     def close(self) -> None:
         if self.lease is not None:
+            for _, directory in self._retired:
+                self.files.remove(directory)
             self.lease.release()
         self.catalog.close()
         self.engine.stop()
@@ -69,6 +82,7 @@ class Step:
         self.changes = Changes()
         self._directories: list[str] = []
         self._dropped: list[str] = []
+        self._retired: list[str] = []
 
     def cursor(self, path: str) -> dict[str, int] | None:
         """How far a path has read, this step included; None if it never ran."""
@@ -103,6 +117,15 @@ class Step:
         self.changes.batches.append((trace, batch))
         return batch
 
+    def replace_batches(self, trace: str, after: int, directory: str) -> None:
+        """Put what was written below `directory` in the place of all batches of a trace after a version."""
+        added, removed = self.warehouse.files.written(directory)
+        batch = Batch(self.traces[trace].version, self.id, added, removed)
+        replaced = [old for old in self.traces[trace].batches if old.version > after]
+        self.traces[trace] = self.traces[trace].folded(after, batch)
+        self.changes.folds.append((trace, after, batch))
+        self._retired += [self.warehouse.files.batch_directory(trace, old.step) for old in replaced]
+
     def next_version(self, trace: str) -> int:
         return self.traces[trace].version + 1
 
@@ -118,6 +141,7 @@ class Step:
         except BaseException:
             self.abandon()
             raise
+        self.warehouse.retire(self._retired)
         for name in self._dropped:
             if name not in snapshot.traces:
                 self.warehouse.files.remove_trace(name)

@@ -20,6 +20,8 @@ from slackwater.plan.render import quote, sql
 from slackwater.spark.failures import translated
 from slackwater.trace import VERSION, Files, Reading, Trace
 
+FEW = 64
+
 
 class Engine:
     """A Spark session, and the names under which it knows what we read."""
@@ -74,6 +76,11 @@ class Engine:
             elif not reading.without:
                 rows = self._parquet(reading.files, columns, files)
                 self._name(name, rows if hidden else rows.select([c.name for c in shown]))
+            elif trace.id_type == "bigint" and sum(file.rows for file in reading.without) <= FEW:
+                # Numbers are never given twice, so a few of them can stand in the statement: a filter instead of a join.
+                self._name(f"{name}#rows", self._parquet(reading.files, columns, files))
+                gone = ", ".join(str(id) for id in sorted(files.ids(reading.without)))
+                self._name(name, self.spark.sql(f"SELECT {text} FROM {quote(name + '#rows')} WHERE {ID} NOT IN ({gone})"))
             else:
                 self._name(f"{name}#rows", self._parquet(reading.files, columns, files))
                 self._name(f"{name}#without", self._parquet(reading.without, columns[-2:], files))

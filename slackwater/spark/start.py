@@ -58,6 +58,7 @@ def _spark(master: str) -> Engine:
     if java is None:
         raise WarehouseError("Spark needs Java 17 or newer, and none was found", hint='install one, or: pip install "slackwater[java]"')
     os.environ["JAVA_HOME"] = str(java)
+    os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # set by pyspark when this process has talked to a server
     # Another session of this process may already have started Spark: then it is shared, and stays when ours is closed.
     shared = SparkSession.getActiveSession() is not None
     builder = SparkSession.builder.master(master).appName("slackwater")

@@ -78,6 +78,12 @@ def known_type(expression: Expression, columns: Mapping[str, str]) -> str | None
         return columns.get(expression.name)
     if isinstance(expression, exp.Paren | exp.Alias):
         return known_type(expression.this, columns)
+    if isinstance(expression, exp.Neg):
+        inner = known_type(expression.this, columns)
+        return inner if inner in (*_INTEGERS, "float", "double") else None
+    if isinstance(expression, exp.Dot):
+        whole = known_type(expression.this, columns)
+        return next((kind for name, kind in fields_of(whole or "") if name.lower() == expression.name.lower()), None)
     if isinstance(expression, _BOOLEAN):
         return "boolean"
     if isinstance(expression, exp.Literal):

@@ -15,9 +15,9 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from slackwater.delta import ADDED, REMOVED, SIDE
+from slackwater.delta import ADDED, ID, REMOVED, SIDE
 from slackwater.errors import WarehouseError
-from slackwater.trace.trace import File
+from slackwater.trace.trace import VERSION, File, Trace
 
 
 class Files:
@@ -51,6 +51,30 @@ class Files:
             sink.flush()
             os.fsync(sink.fileno())
 
+    def fold(self, trace: Trace, directory: str) -> None:
+        """Write all rows of a small trace at its newest version as one file, without the engine."""
+        reading = trace.at(trace.version)
+        rows = self._read(reading.files, None)
+        if reading.without:
+            # A row is gone if a later batch removed its identity; of several removals the last one decides.
+            left = self._read(reading.without, [ID, VERSION]).to_pylist()
+            last = dict(sorted((row[ID], row[VERSION]) for row in left))
+            came = zip(rows.column(ID).to_pylist(), rows.column(VERSION).to_pylist(), strict=True)
+            rows = rows.filter(pa.array([version >= last.get(id, 0) for id, version in came], pa.bool_()))
+        at = rows.schema.get_field_index(VERSION)
+        rows = rows.set_column(at, VERSION, pa.repeat(pa.scalar(trace.version, pa.int64()), rows.num_rows))
+        self.write_arrow(rows, directory)
+
+    def _read(self, files: Iterable[File], columns: list[str] | None) -> pa.Table:
+        # File by file: a folder's name in a path must not become a column.
+        tables = [pq.ParquetFile(self.full(file)).read(columns=columns) for file in files]
+        return pa.concat_tables(tables, promote_options="permissive")
+
+    def ids(self, files: Iterable[File]) -> list[int]:
+        """The identities in a few small files."""
+        found: list[int] = self._read(files, [ID]).column(ID).to_pylist()
+        return found
+
     def written(self, directory: str) -> tuple[tuple[File, ...], tuple[File, ...]]:
         """The files of a batch that was written below `directory`: those of arrivals, those of departures. Empty files do not count."""
         return self._side(directory, ADDED), self._side(directory, REMOVED)
@@ -61,9 +85,9 @@ class Files:
             return ()
         found = []
         for path in sorted(folder.glob("*.parquet")):
-            rows = pq.read_metadata(path).num_rows
-            if rows:
-                found.append(File(str(path.relative_to(self.root)), rows, path.stat().st_size))
+            facts = pq.read_metadata(path)
+            if facts.num_rows:
+                found.append(File(str(path.relative_to(self.root)), facts.num_rows, path.stat().st_size, _ids(facts)))
         return tuple(found)
 
     def remove(self, directory: str) -> None:
@@ -85,3 +109,14 @@ class Files:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
         return removed
+
+
+def _ids(facts: pq.FileMetaData) -> tuple[int, int] | None:
+    """The smallest and the largest identity in a file, from its footer, if they are numbers."""
+    if ID not in facts.schema.names:
+        return None
+    at = facts.schema.names.index(ID)
+    groups = [facts.row_group(group).column(at).statistics for group in range(facts.num_row_groups)]
+    if any(group is None or not group.has_min_max or not isinstance(group.max, int) for group in groups):
+        return None
+    return min(group.min for group in groups), max(group.max for group in groups)

@@ -21,11 +21,18 @@ VERSION = "_v"  # the column that holds the version of a row's batch
 
 @dataclass(frozen=True)
 class File:
-    """A Parquet file below the warehouse."""
+    """A Parquet file below the warehouse. `ids` are its smallest and largest identity, where those are numbers."""
 
     path: str
     rows: int
     bytes: int
+    ids: tuple[int, int] | None = None
+
+    def may_share(self, other: File) -> bool:
+        """Whether an identity may be in both files."""
+        if self.ids is None or other.ids is None:
+            return True
+        return self.ids[0] <= other.ids[1] and other.ids[0] <= self.ids[1]
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,10 @@ class Trace:
         """How many rows there are at the newest version."""
         return sum(batch.added_rows - batch.removed_rows for batch in self.batches)
 
+    @cached_property
+    def bytes(self) -> int:
+        return sum(file.bytes for batch in self.batches for file in (*batch.added, *batch.removed))
+
     def moved(self, old: int, new: int) -> Moved:
         """Whether rows arrived or left between two versions."""
         between = self._between(old, new)
@@ -100,7 +111,7 @@ class Trace:
             between = self._between(old, new)
             # What arrived and left between the two versions was never seen, so it does not leave.
             came = tuple(file for batch in between[:-1] for file in batch.added)
-            return Reading(_files(between, REMOVED), came, later=False)
+            return _reading(_files(between, REMOVED), came, later=False)
         raise InternalError(f"a trace has no part called {part}")
 
     def with_batch(self, batch: Batch) -> Trace:
@@ -108,13 +119,25 @@ class Trace:
             raise InternalError(f"batch {batch.version} cannot follow version {self.version} of {self.name}")
         return Trace(self.name, self.columns, self.id_type, (*self.batches, batch))
 
+    def folded(self, after: int, batch: Batch) -> Trace:
+        """The same rows, with all batches after a version become one of the newest version."""
+        if batch.version != self.version:
+            raise InternalError(f"a fold cannot change the version of {self.name}")
+        return Trace(self.name, self.columns, self.id_type, (*(b for b in self.batches if b.version <= after), batch))
+
     def _reading(self, after: int, upto: int, removed_upto: int) -> Reading:
         arrived = self._between(after, upto)
         first = next((batch.version for batch in arrived if batch.added), upto)
-        return Reading(_files(arrived, ADDED), _files(self._between(first, removed_upto), REMOVED))
+        return _reading(_files(arrived, ADDED), _files(self._between(first, removed_upto), REMOVED), later=True)
 
     def _between(self, old: int, new: int) -> tuple[Batch, ...]:
         return tuple(batch for batch in self.batches if old < batch.version <= new)
+
+
+def _reading(files: tuple[File, ...], without: tuple[File, ...], later: bool) -> Reading:
+    """Only files that can matter are looked at: rows of a table are numbered as they arrive, so those that just came share no range with those
+    that just left."""
+    return Reading(files, tuple(w for w in without if any(w.may_share(file) for file in files)), later)
 
 
 def _files(batches: tuple[Batch, ...], side: str) -> tuple[File, ...]:

@@ -73,7 +73,9 @@ def describe(seed: int, trial: Trial, outcome: Outcome, spark: Any, engine: str,
     case = small.case
     with contextlib.suppress(Exception):
         case = Batch(spark, engine).answer(case)
-    case = replace(case, headers={"title": f"seed {seed}, schedule {small.schedule}{', views created after the first step' if small.late else ''}"})
+    case = replace(
+        case, headers={"title": f"seed {seed}, schedule {small.schedule}{', views created after the first step' if small.late else ''}"}
+    )
     return f"\n==== seed {seed} is {outcome.kind}\n{outcome.reason}\n---- as a case file\n{write(case)}"
 
 
@@ -91,7 +93,10 @@ def main(arguments: Iterable[str] | None = None) -> int:
     report = Report()
     share = -(-cases // jobs)
     last = chosen.seed + cases
-    tasks = [(chosen.engine, range(start, min(start + share, last)), chosen.tries, start == chosen.seed) for start in range(chosen.seed, last, share)]
+    tasks = [
+        (chosen.engine, range(start, min(start + share, last)), chosen.tries, start == chosen.seed)
+        for start in range(chosen.seed, last, share)
+    ]
     # A server that was started in this process does not survive a fork.
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
         for part in pool.imap_unordered(work, tasks):
@@ -101,7 +106,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
 
 def conclude(report: Report, cases: int, seconds: float) -> int:
     """Print what was found; 0 only if nothing was wrong."""
-    print(f"\n{cases} cases, {report.views} views in {seconds:.0f} s: {', '.join(f'{count} {kind}' for kind, count in report.kinds.most_common())}")
+    ended = ", ".join(f"{count} {kind}" for kind, count in report.kinds.most_common())
+    print(f"\n{cases} cases, {report.views} views in {seconds:.0f} s: {ended}")
     for title, counts in (("skipped", report.skips), ("full", report.full)):
         for reason, count in counts.most_common(12):
             print(f"  {title} {count:4}  {reason}")

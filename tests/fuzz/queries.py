@@ -1,7 +1,7 @@
 """Random queries over every operator that is maintained incrementally.
 
-What a query leaves open, two runs may answer differently, so nothing is left open: a LIMIT orders by every output column, a row number by every
-column in scope, collected values are sorted. Every output column has a name of its own, c1, c2, ...
+What a query leaves open, two runs may answer differently, so nothing is left open: a LIMIT orders by every output column, a row number by
+every column in scope, collected values are sorted. Every output column has a name of its own, c1, c2, ...
 """
 
 from __future__ import annotations
@@ -77,11 +77,19 @@ class Queries:
         source, scope = self.sources(depth)
         where = self.where(scope, depth)
         shape = self.random.choices(list(SHAPES), list(SHAPES.values()))[0]
-        make = {"project": self.project, "aggregate": self.aggregate, "distinct": self.distinct, "window": self.window, "subselect": self.subselect}
+        make = {
+            "project": self.project,
+            "aggregate": self.aggregate,
+            "distinct": self.distinct,
+            "window": self.window,
+            "subselect": self.subselect,
+        }
         return make[shape](f"FROM {source}{where}", scope)
 
     def set_operation(self, depth: int) -> Query:
-        types = [self.random.choice([type_ for type_ in LITERALS if type_ not in ("array", "decimal")]) for _ in range(self.random.randint(1, 3))]
+        types = [
+            self.random.choice([type_ for type_ in LITERALS if type_ not in ("array", "decimal")]) for _ in range(self.random.randint(1, 3))
+        ]
         left, right = self.shaped(types, depth), self.shaped(types, depth)
         operation = self.random.choice([each for each in SET_OPERATIONS if each not in self.avoided])
         return Query(f"{left.text}\n{operation}\n{right.text}", left.columns)
@@ -97,7 +105,9 @@ class Queries:
         inner = self.select(depth)
         if any(type_ == "array" for _, type_ in inner.columns):
             return inner
-        order = ", ".join(f"{name} {self.random.choice(['ASC', 'DESC', 'ASC NULLS LAST', 'DESC NULLS FIRST'])}" for name, _ in inner.columns)
+        order = ", ".join(
+            f"{name} {self.random.choice(['ASC', 'DESC', 'ASC NULLS LAST', 'DESC NULLS FIRST'])}" for name, _ in inner.columns
+        )
         offset = f" OFFSET {self.random.randint(1, 2)}" if self.chance(0.2) else ""
         return Query(f"{inner.text}\nORDER BY {order} LIMIT {self.random.randint(1, 5)}{offset}", inner.columns)
 
@@ -177,7 +187,9 @@ class Queries:
         number, compared = self.scalars.pick(inner, "int", "bigint"), self.scalars.pick(scope, "int", "bigint")
         if number is None or compared is None:
             return f"EXISTS (SELECT 1 FROM {relation.name} {alias})"
-        function = self.random.choice([f"max({number.text})", f"min({number.text})", f"avg({number.text})", "count(*)", f"sum({number.text})"])
+        function = self.random.choice(
+            [f"max({number.text})", f"min({number.text})", f"avg({number.text})", "count(*)", f"sum({number.text})"]
+        )
         pair = self.scalars.matched(scope, inner)
         where = f" WHERE {pair[1].text} = {pair[0].text}" if pair is not None and self.chance(0.6) else ""
         return f"{compared.text} {self.random.choice(['<', '>=', '='])} (SELECT {function} FROM {relation.name} {alias}{where})"
@@ -248,7 +260,10 @@ class Queries:
         forms = [("count(*)", "bigint"), (f"count({anything.text})", "bigint")]
         if sortable is not None:
             forms += [(f"{name}({sortable.text})", sortable.type) for name in ("min", "max")]
-            forms += [(f"count(DISTINCT {sortable.text})", "bigint"), (f"count(DISTINCT {sortable.text}) FILTER (WHERE {self.scalars.condition(scope, 0)})", "bigint")]
+            forms += [
+                (f"count(DISTINCT {sortable.text})", "bigint"),
+                (f"count(DISTINCT {sortable.text}) FILTER (WHERE {self.scalars.condition(scope, 0)})", "bigint"),
+            ]
             forms += [(f"sort_array(collect_list({sortable.text}))", "listed"), (f"sort_array(collect_set({sortable.text}))", "listed")]
         if number is not None:
             forms += self.sums(number, scope)

@@ -1,7 +1,7 @@
 """Random scalar expressions and conditions over the columns in scope.
 
-Only what is deterministic and cannot fail: divisors are constants other than zero, numbers stay small, sums of DOUBLE are exact. A type here
-is a family: every DECIMAL is `decimal`.
+Only what is deterministic and cannot fail: divisors are constants other than zero, numbers stay small, sums of DOUBLE are exact. A type
+here is a family: every DECIMAL is `decimal`.
 """
 
 from __future__ import annotations

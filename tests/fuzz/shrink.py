@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
 
-from tests.cases import Case, Step, View
+from tests.cases import Case, Change, Step, View
 from tests.fuzz.trial import Outcome, Trial
 
 Attempt = Callable[[Trial], Outcome]
+# sqlglot's trees, whose types it keeps changing.
+Tree = Any
 
 
 def shrink(trial: Trial, outcome: Outcome, attempt: Attempt, tries: int = 400) -> Trial:
@@ -111,7 +114,7 @@ def _fewer_columns(case: Case) -> Iterator[Case]:
             yield replace(case, tables=(*case.tables[:at], slim, *case.tables[at + 1 :]), steps=steps)
 
 
-def _without(change, position):  # type: ignore[no-untyped-def]
+def _without(change: Change, position: int) -> Change:
     return replace(change, row=change.row[:position] + change.row[position + 1 :], new=change.new[:position] + change.new[position + 1 :])
 
 
@@ -130,17 +133,20 @@ def smaller_queries(text: str) -> Iterator[str]:
                 yield smaller
 
 
-def _text(tree: exp.Expression) -> str | None:
+def _text(tree: Tree) -> str | None:
     """The tree as text, unless taking something out of it left nothing that can be written."""
     try:
-        return tree.sql(dialect="spark")
+        return str(tree.sql(dialect="spark"))
     except ValueError:
         return None
 
 
-def _drop_clause(node: exp.Expression, root: exp.Expression) -> exp.Expression | None:
+def _drop_clause(node: Tree, root: Tree) -> Tree | None:
     """No WHERE, HAVING, ORDER BY, LIMIT, DISTINCT, JOIN, LATERAL VIEW, FILTER."""
-    if isinstance(node, exp.Where | exp.Having | exp.Limit | exp.Offset | exp.Join | exp.Lateral | exp.Distinct) and node.parent is not None:
+    if (
+        isinstance(node, exp.Where | exp.Having | exp.Limit | exp.Offset | exp.Join | exp.Lateral | exp.Distinct)
+        and node.parent is not None
+    ):
         node.pop()
         return root
     if isinstance(node, exp.Filter):
@@ -149,7 +155,7 @@ def _drop_clause(node: exp.Expression, root: exp.Expression) -> exp.Expression |
     return None
 
 
-def _keep_one_side(node: exp.Expression, root: exp.Expression) -> exp.Expression | None:
+def _keep_one_side(node: Tree, root: Tree) -> Tree | None:
     """A set operation becomes its left branch."""
     if isinstance(node, exp.SetOperation):
         if node.parent is None:
@@ -159,7 +165,7 @@ def _keep_one_side(node: exp.Expression, root: exp.Expression) -> exp.Expression
     return None
 
 
-def _keep_other_side(node: exp.Expression, root: exp.Expression) -> exp.Expression | None:
+def _keep_other_side(node: Tree, root: Tree) -> Tree | None:
     """A set operation becomes its right branch; AND and OR lose their left side."""
     if isinstance(node, exp.SetOperation) and node.parent is None:
         return node.right
@@ -169,18 +175,23 @@ def _keep_other_side(node: exp.Expression, root: exp.Expression) -> exp.Expressi
     return None
 
 
-def _unwrap(node: exp.Expression, root: exp.Expression) -> exp.Expression | None:
+def _unwrap(node: Tree, root: Tree) -> Tree | None:
     """A function becomes its first argument, a condition its first part, a subquery in FROM stands alone."""
     if isinstance(node, exp.Subquery) and isinstance(node.parent, exp.From) and node.parent.parent is root:
         return node.this
     wraps = exp.Paren | exp.Not | exp.And | exp.Or | exp.Case | exp.Coalesce | exp.Cast | exp.Func | exp.Add | exp.Sub | exp.Mul | exp.Mod
-    if isinstance(node, wraps) and node.parent is not None and isinstance(node.this, exp.Expression) and not isinstance(node.parent, exp.Table):
+    if (
+        isinstance(node, wraps)
+        and node.parent is not None
+        and isinstance(node.this, exp.Expression)
+        and not isinstance(node.parent, exp.Table)
+    ):
         node.replace(node.this)
         return root
     return None
 
 
-def _drop_output(node: exp.Expression, root: exp.Expression) -> exp.Expression | None:
+def _drop_output(node: Tree, root: Tree) -> Tree | None:
     """One output, group key or sort key less."""
     parent = node.parent
     if isinstance(parent, exp.Select) and node.arg_key == "expressions" and len(parent.expressions) > 1:

@@ -1,10 +1,10 @@
 """Run one random case and say how it ended.
 
-    right     every read was what recomputing gives
-    skipped   the engine itself cannot run the view's text, or fails on these rows
-    full      right, but a view is not maintained incrementally, and every query drawn here should be
-    wrong     a view differs from its recomputation
-    broken    slackwater failed where the engine does not
+right     every read was what recomputing gives
+skipped   the engine itself cannot run the view's text, or fails on these rows
+full      right, but a view is not maintained incrementally, and every query drawn here should be
+wrong     a view differs from its recomputation
+broken    slackwater failed where the engine does not
 """
 
 from __future__ import annotations

@@ -66,16 +66,18 @@ def cases() -> list[Case]:
 class Engine:
     """The tables in a Sail session, as relations and as the one who knows types."""
 
+    tables = tuple(TABLES)
+
     def __init__(self, session: Any) -> None:
         self.session = session
 
     def columns(self, name: str) -> tuple[Column, ...] | None:
-        if name.lower() not in TABLES:
+        if name.lower() not in self.tables:
             return None
         return tuple(Column(field.name, field.dataType.simpleString()) for field in self.session.table(name.lower()).schema)
 
     def names(self) -> list[str]:
-        return list(TABLES)
+        return list(self.tables)
 
     def types(self, expressions: Sequence[Expression], columns: Sequence[Column]) -> list[str]:
         inner = ", ".join(f"CAST(NULL AS {column.type}) AS {quote(column.name)}" for column in columns) or "1 AS nothing"

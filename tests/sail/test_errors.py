@@ -102,7 +102,7 @@ def test_an_error_shows_the_line_and_a_caret(db: slackwater.Session) -> None:
 def test_an_ambiguous_column_is_marked(db: slackwater.Session) -> None:
     error = fails(db, "CREATE MATERIALIZED VIEW v AS SELECT region FROM orders o JOIN regions r ON o.region = r.region")
     assert "ambiguous" in error.message and marked(error) == "region"
-    assert error.hint and "o.region" in error.hint and "r.region" in error.hint
+    assert "o.region" in str(error) and "r.region" in str(error)
 
 
 def test_two_columns_of_a_view_may_not_have_one_name(db: slackwater.Session) -> None:
@@ -111,11 +111,11 @@ def test_two_columns_of_a_view_may_not_have_one_name(db: slackwater.Session) -> 
 
 
 def test_a_name_may_be_taken_only_once(db: slackwater.Session) -> None:
-    assert "exists" in fails(db, "CREATE TABLE orders (a INT)").message
-    assert "exists" in fails(db, "CREATE TABLE totals (a INT)").message
-    assert "exists" in fails(db, "CREATE MATERIALIZED VIEW totals AS SELECT 1 AS a").message
-    assert "exists" in fails(db, "CREATE MATERIALIZED VIEW orders AS SELECT 1 AS a").message
-    assert "table" in fails(db, "CREATE OR REPLACE MATERIALIZED VIEW orders AS SELECT 1 AS a").message
+    assert "already" in fails(db, "CREATE TABLE orders (a INT)").message
+    assert "already" in fails(db, "CREATE TABLE totals (a INT)").message
+    assert "already" in fails(db, "CREATE MATERIALIZED VIEW totals AS SELECT 1 AS a").message
+    assert "already" in fails(db, "CREATE MATERIALIZED VIEW orders AS SELECT 1 AS a").message
+    assert "table" in fails(db, "CREATE OR REPLACE MATERIALIZED VIEW regions AS SELECT 1 AS a").message
 
 
 def test_a_view_is_not_a_table_and_a_table_is_not_a_view(db: slackwater.Session) -> None:
@@ -216,7 +216,7 @@ def test_an_unknown_column_in_rows_is_named(db: slackwater.Session) -> None:
         "UPDATE orders SET id = 1",
         "UPDATE orders SET id = 2 WHERE id = 1",
         "MERGE INTO orders o USING (SELECT 9 AS k) s ON o.id = s.k WHEN NOT MATCHED THEN INSERT (id) VALUES (1)",
-        "MERGE INTO orders o USING (VALUES (9), (9)) s(k) ON o.id = s.k WHEN NOT MATCHED THEN INSERT (id) VALUES (s.k)",
+        "MERGE INTO orders o USING (SELECT explode(array(9, 9)) AS k) s ON o.id = s.k WHEN NOT MATCHED THEN INSERT (id) VALUES (s.k)",
         "MERGE INTO orders o USING (SELECT 1 AS k) s ON o.id = s.k WHEN MATCHED THEN UPDATE SET id = 2",
     ],
 )
@@ -226,7 +226,8 @@ def test_a_duplicate_key_is_refused_and_named(db: slackwater.Session, text: str)
 
 
 def test_a_merge_may_not_change_one_row_twice(db: slackwater.Session) -> None:
-    fails(db, "MERGE INTO orders o USING (VALUES (1, 7), (1, 8)) s(k, a) ON o.id = s.k WHEN MATCHED THEN UPDATE SET amount = s.a")
+    source = "(SELECT 1 AS k, explode(array(7, 8)) AS a)"
+    fails(db, f"MERGE INTO orders o USING {source} s ON o.id = s.k WHEN MATCHED THEN UPDATE SET amount = s.a")
 
 
 def test_a_duplicate_key_from_python_is_refused(db: slackwater.Session) -> None:
@@ -320,12 +321,11 @@ def test_a_failing_view_keeps_its_answer_while_others_go_on(db: slackwater.Sessi
     assert sorted(db.sql("SELECT * FROM shares")) == [(1, 10.0), (2, 20.0), (3, 4.0), (4, 2.0), (5, 100.0)]
 
 
-def test_refresh_all_goes_on_after_a_failing_view_and_then_reports_it(db: slackwater.Session) -> None:
+def test_refresh_all_goes_on_after_a_failing_view_and_reports_it(db: slackwater.Session) -> None:
     db.sql("CREATE MATERIALIZED VIEW a_share WITH (trigger = 'manual') AS SELECT 100 / amount AS share FROM orders")
     db.sql("CREATE MATERIALIZED VIEW z_count WITH (trigger = 'manual') AS SELECT count(*) AS n FROM orders")
     db.sql("INSERT INTO orders VALUES (3, 'EU', 0)")
-    with pytest.raises(QueryError, match="a_share"):
-        db.sql("REFRESH ALL")
+    assert "a_share: failed" in db.sql("REFRESH ALL").message
     assert list(db.sql("SELECT * FROM z_count")) == [(3,)]
 
 
@@ -412,24 +412,25 @@ def test_a_view_must_be_deterministic(db: slackwater.Session, call: str) -> None
     assert error.hint
 
 
-FULL = "SELECT id, rank() OVER (ORDER BY amount) AS place FROM orders"
+FULL = "SELECT o.id, r.id AS copy FROM orders o CROSS JOIN range(2) r"
+REASON = "in FROM"
 
 
 def test_strict_refuses_what_would_be_refreshed_in_full(db: slackwater.Session) -> None:
     error = fails(db, f"CREATE MATERIALIZED VIEW v WITH (refresh = 'strict') AS {FULL}", kind=Unsupported)
-    assert "PARTITION BY" in str(error) and "rank" in marked(error)
+    assert REASON in str(error) and "range" in marked(error)
 
 
 def test_a_full_refresh_is_announced_with_its_reason(db: slackwater.Session) -> None:
     announced = db.sql(f"EXPLAIN CREATE MATERIALIZED VIEW v AS {FULL}")
-    assert "full" in str(announced) and "PARTITION BY" in str(announced)
+    assert "full" in str(announced) and REASON in str(announced)
     created = db.sql(f"CREATE MATERIALIZED VIEW v AS {FULL}")
-    assert "full" in created.message and "PARTITION BY" in created.message and "^" in created.message
-    assert "PARTITION BY" in str(db.sql("EXPLAIN VIEW v"))
+    assert "full" in created.message and REASON in created.message and "^" in created.message
+    assert REASON in str(db.sql("EXPLAIN VIEW v"))
     db.sql("INSERT INTO orders VALUES (3, 'EU', 7)")
-    assert sorted(db.sql("SELECT * FROM v")) == [(1, 3), (2, 1), (3, 2)]
+    assert sorted(db.sql("SELECT * FROM v")) == [(1, 0), (1, 1), (2, 0), (2, 1), (3, 0), (3, 1)]
     history = str(db.sql("DESCRIBE HISTORY v"))
-    assert "full" in history and "PARTITION BY" in history
+    assert "full" in history and REASON in history
 
 
 # The rest of the world.

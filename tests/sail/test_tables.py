@@ -44,11 +44,11 @@ def ids(db: slackwater.Session, table: str = "orders") -> list[Any]:
 
 
 def amounts(db: slackwater.Session) -> dict[Any, Any]:
-    return {id: amount for id, amount in db.sql("SELECT id, amount FROM orders")}
+    return dict(db.sql("SELECT id, amount FROM orders"))
 
 
 def totals(db: slackwater.Session) -> dict[Any, Any]:
-    return {region: total for region, total in db.sql("SELECT region, total FROM totals")}
+    return dict(db.sql("SELECT region, total FROM totals"))
 
 
 # Rows from Python.

@@ -56,11 +56,24 @@ def test_a_limit_with_ties_is_judged_by_its_keys_and_by_what_it_may_show() -> No
 
 
 VALUES = [
-    ("int", -3), ("string", ""), ("string", "null"), ("string", "it's | a # b"), ("string", "plain"), ("boolean", True), ("double", NAN),
-    ("double", float("-inf")), ("decimal(12,2)", Decimal("1.50")), ("date", dt.date(2024, 2, 29)), ("timestamp", dt.datetime(2024, 1, 1, 10, 0, 0, 1)),
-    ("array<string>", ("a, b", None, "'")), ("struct<x: int, y: array<int>>", (1, (2, None))), ("map<string, int>", (("a", 1), ("b", None))),
-    ("binary", b"\x00\xff"), ("int", None), ("array<int>", ()),
-]  # fmt: skip
+    ("int", -3),
+    ("string", ""),
+    ("string", "null"),
+    ("string", "it's | a # b"),
+    ("string", "plain"),
+    ("boolean", True),
+    ("double", NAN),
+    ("double", float("-inf")),
+    ("decimal(12,2)", Decimal("1.50")),
+    ("date", dt.date(2024, 2, 29)),
+    ("timestamp", dt.datetime(2024, 1, 1, 10, 0, 0, 1)),
+    ("array<string>", ("a, b", None, "'")),
+    ("struct<x: int, y: array<int>>", (1, (2, None))),
+    ("map<string, int>", (("a", 1), ("b", None))),
+    ("binary", b"\x00\xff"),
+    ("int", None),
+    ("array<int>", ()),
+]
 
 
 @pytest.mark.parametrize(("type_", "value"), VALUES)
@@ -88,6 +101,7 @@ def test_a_case_file_that_makes_no_sense_says_which_line() -> None:
 def test_variants_of_steps_survive_a_rewrite() -> None:
     text = (
         "# title: t\ntable t(a int, b decimal(5,2), primary key (a))\nview v: SELECT a\n  FROM t\nview w: SELECT b FROM t\n"
-        "step\n  + 1 | 2.00\n  clear\n----\n  v + 1\n  w + 2.00\nstep unread\n  - 1 | 2.00\nstep refresh v\n  ~ 1 | 2.00 -> 1 | null\n----\n  - 1\n"
+        "step\n  + 1 | 2.00\n  clear\n----\n  v + 1\n  w + 2.00\n"
+        "step unread\n  - 1 | 2.00\nstep refresh v\n  ~ 1 | 2.00 -> 1 | null\n----\n  - 1\n"
     )
     assert write(parse(text)) == text
