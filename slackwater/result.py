@@ -22,6 +22,7 @@ class Result:
         self._fetch = fetch
         self._spark = spark
         self._rows: pa.Table | None = None
+        self._is_text = False
 
     @classmethod
     def of_message(cls, message: str) -> Result:
@@ -30,7 +31,9 @@ class Result:
     @classmethod
     def of_text(cls, column: str, text: str) -> Result:
         """Lines of text, such as a plan."""
-        return cls([column], lambda: pa.table({column: text.split("\n")}), text)
+        result = cls([column], lambda: pa.table({column: text.split("\n")}), text)
+        result._is_text = True
+        return result
 
     @classmethod
     def of_rows(cls, columns: list[str], rows: list[tuple[Any, ...]]) -> Result:
@@ -61,7 +64,7 @@ class Result:
 
     def text(self, rows: int = SHOWN) -> str:
         """As a table for people."""
-        if not self.columns or (self.message and len(self.columns) == 1):
+        if not self.columns or self._is_text:
             return self.message
         shown = [["NULL" if value is None else str(value) for value in row] for row in _first(self, rows)]
         widths = [max([len(name), *(len(row[i]) for row in shown)]) for i, name in enumerate(self.columns)]
@@ -70,6 +73,8 @@ class Result:
         lines += ["  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip() for row in shown]
         if len(self) > rows:
             lines.append(f"... {len(self) - rows} more rows")
+        if self.message:
+            lines.append(self.message)
         return "\n".join(lines)
 
     __str__ = text

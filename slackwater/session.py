@@ -16,7 +16,7 @@ from slackwater.run import definitions, describe, tables
 from slackwater.run.change import Changed
 from slackwater.run.merge import merge
 from slackwater.run.progress import Listener, Working
-from slackwater.run.reading import readable, recompute
+from slackwater.run.reading import notes, readable, recompute
 from slackwater.run.refresh import refresh, refresh_on_read
 from slackwater.run.schedule import Schedule, schedule_named
 from slackwater.run.warehouse import Warehouse
@@ -108,17 +108,17 @@ class Session:
         snapshot = self._warehouse.catalog.snapshot()
         self._warehouse.tell(Working("answering"))
         try:
-            return self._rows(readable(statement.query, snapshot, self._warehouse))
+            return self._rows(readable(statement.query, snapshot, self._warehouse), notes(statement.query, snapshot))
         except QueryError:
             # Our binder knows the user's text and says more of a wrong name than the engine does; what it accepts fails as the engine says.
             with contextlib.suppress(Unsupported):
                 bind(str(statement.query), snapshot, self._warehouse.engine)
             raise
 
-    def _rows(self, statement: str) -> Result:
+    def _rows(self, statement: str, message: str = "") -> Result:
         engine = self._warehouse.engine
         columns = [c.name for c in engine.columns_of(statement)]
-        return Result(columns, lambda: engine.arrow(statement), spark=lambda: engine.frame(statement))
+        return Result(columns, lambda: engine.arrow(statement), message, spark=lambda: engine.frame(statement))
 
     def _refresh(self, statement: kinds.Refresh) -> Result:
         snapshot = self._warehouse.catalog.snapshot()

@@ -10,7 +10,7 @@ small scale most queries would otherwise select nothing, and a view that is alwa
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,11 +24,12 @@ SHARE = 0.01
 COPY_DISTANCE = 10_000_000
 
 Key = tuple[int, ...]
+NONE: frozenset[Key] = frozenset()
 
 
 @dataclass(frozen=True)
 class Change:
-    """One statement of a step: rows to insert, or the text of an UPDATE or DELETE."""
+    """One statement of a step: rows to insert, or the text of an UPDATE, DELETE or MERGE."""
 
     table: str
     kind: str
@@ -120,7 +121,7 @@ UPDATES: dict[str, tuple[str, ...]] = {
 MOVES_KEY = {"o_orderkey = o_orderkey + 1000000000000": 1_000_000_000_000}
 
 # A copied order or part brings its lines or offers with it.
-FOLLOWERS = {"orders": "lineitem", "part": "partsupp"}
+LEADERS = {"lineitem": "orders", "partsupp": "part"}
 
 
 def load_steps(data: dict[str, pa.Table], count: int, seed: int) -> Iterator[Step]:
@@ -136,11 +137,14 @@ def load_steps(data: dict[str, pa.Table], count: int, seed: int) -> Iterator[Ste
         yield changes
 
 
-def mixed_steps(data: dict[str, pa.Table], count: int, seed: int) -> Iterator[Step]:
-    """Steps that insert, update and delete on every table. They take for granted that all of `data` has been loaded."""
-    plant = _Contents(data, random.Random(seed))
-    for step in range(count):
-        yield plant.step(step)
+def mixed_steps(data: dict[str, pa.Table], count: int, seed: int, merged: bool = False) -> Iterator[Step]:
+    """Steps that insert, update and delete on every table. They take for granted that all of `data` has been loaded.
+
+    `merged`: all that happens to a table in a step is one MERGE, for schedules that do much after every statement.
+    """
+    contents = _Contents(data, random.Random(seed))
+    for number in range(count):
+        yield contents.merged_step(number) if merged else contents.step(number)
 
 
 class _Contents:
@@ -151,73 +155,95 @@ class _Contents:
         self.chance = chance
         self.live: dict[str, dict[Key, int]] = {name: _keys(name, rows) for name, rows in data.items()}
         self.gone: dict[str, dict[Key, int]] = {name: {} for name in data}
+        self.copied: dict[str, tuple[set[int], int]] = {}
         self.copies = 0
 
     def step(self, number: int) -> Step:
         changes: Step = []
-        copied: dict[str, tuple[set[int], int]] = {}
-        for name in self.chance.sample(list(self.data), len(self.data)):
+        for name in self.tables():
             for kind in self.chance.sample(("delete", "update", "insert"), 3):
                 if kind == "delete":
-                    changes.append(self.delete(name))
+                    where, _ = self.delete(name)
+                    changes.append(Change(name, kind, text=f"DELETE FROM {name} WHERE {where}"))
                 elif kind == "update":
-                    changes.append(self.update(name, number))
+                    assigned, where, _ = self.update(name, number)
+                    changes.append(Change(name, kind, text=f"UPDATE {name} SET {assigned} WHERE {where}"))
                 else:
-                    changes.append(self.insert(name, copied))
-        # Lines and offers of what was copied, now that it is known.
-        for name, follower in FOLLOWERS.items():
-            changes.append(self.follow(follower, *copied[name]))
+                    changes.append(Change(name, kind, rows=self.rows(name, self.insert(name))))
         return changes
 
-    def delete(self, name: str) -> Change:
-        keys = self.sample(name)
+    def merged_step(self, number: int) -> Step:
+        changes: Step = []
+        for name in self.tables():
+            # In this order no key is named twice: what comes back left in an earlier step, and what is updated stays.
+            inserted = self.insert(name)
+            _, deleted = self.delete(name, spared=set(inserted))
+            assigned, _, updated = self.update(name, number, spared=set(inserted))
+            news = [self.news(name, kind, keys) for kind, keys in (("insert", inserted), ("delete", deleted), ("update", updated))]
+            changes.append(Change(f"news_{name}", "delete", text=f"DELETE FROM news_{name}"))
+            changes.append(Change(f"news_{name}", "insert", rows=pa.concat_tables(news)))
+            changes.append(Change(name, "merge", text=_merge(name, assigned)))
+        return changes
+
+    def tables(self) -> list[str]:
+        """All of them in a random order, except that what follows a copied row comes after it."""
+        order = self.chance.sample([name for name in self.data if name not in LEADERS], len(self.data) - len(LEADERS))
+        for follower, leader in LEADERS.items():
+            order.insert(self.chance.randint(order.index(leader) + 1, len(order)), follower)
+        return order
+
+    def delete(self, name: str, spared: Set[Key] = NONE) -> tuple[str, dict[Key, int]]:
+        """The condition and the keys of rows that leave."""
+        keys = self.sample(name, without=spared)
         # Half of the time only part of what the keys name, so that an order loses a line and not all of them.
         second = 1 if len(TABLES[name].key) > 1 and self.chance.random() < 0.5 else None
         removed = {key: row for key, row in self.live[name].items() if key[0] in keys and (second is None or key[-1] % 2 == second)}
         for key in removed:
             del self.live[name][key]
         self.gone[name].update(removed)
-        where = _among(TABLES[name].key[0], keys) + (f" AND {TABLES[name].key[-1]} % 2 = {second}" if second is not None else "")
-        return Change(name, "delete", text=f"DELETE FROM {name} WHERE {where}")
+        return _among(TABLES[name].key[0], keys) + (f" AND {TABLES[name].key[-1]} % 2 = {second}" if second is not None else ""), removed
 
-    def update(self, name: str, number: int) -> Change:
-        texts = UPDATES[name]
-        text = texts[number % len(texts)]
-        keys = self.sample(name)
-        if text in MOVES_KEY:
-            keys = self.sample(name, below=COPY_DISTANCE)
-            for key in [key for key in self.live[name] if key[0] in keys]:
-                self.live[name][(key[0] + MOVES_KEY[text], *key[1:])] = self.live[name].pop(key)
-        return Change(name, "update", text=f"UPDATE {name} SET {text} WHERE {_among(TABLES[name].key[0], keys)}")
+    def update(self, name: str, number: int, spared: Set[Key] = NONE) -> tuple[str, str, dict[Key, int]]:
+        """What is set, the condition and the keys of rows that change."""
+        assigned = UPDATES[name][number % len(UPDATES[name])]
+        distance = MOVES_KEY.get(assigned, 0)
+        keys = self.sample(name, below=COPY_DISTANCE if distance else None, without=spared)
+        changed = {key: row for key, row in self.live[name].items() if key[0] in keys}
+        for key in changed if distance else ():
+            self.live[name][(key[0] + distance, *key[1:])] = self.live[name].pop(key)
+        return assigned, _among(TABLES[name].key[0], keys), changed
 
-    def insert(self, name: str, copied: dict[str, tuple[set[int], int]]) -> Change:
+    def insert(self, name: str) -> dict[Key, int]:
         """About half of the rows that left earlier come back, and a few rows are copied under keys of their own."""
-        back = {key: row for key, row in self.gone[name].items() if key not in self.live[name] and self.chance.random() < 0.5}
-        for key in back:
+        new = {key: row for key, row in self.gone[name].items() if key not in self.live[name] and self.chance.random() < 0.5}
+        for key in new:
             del self.gone[name][key]
         self.copies += 1
-        distance = self.copies * COPY_DISTANCE
-        originals = self.sample(name, below=COPY_DISTANCE)
-        copied[name] = (originals, distance)
-        new = {(key[0] + distance, *key[1:]): row for key, row in self.live[name].items() if key[0] in originals}
-        return self.add(name, back | new)
+        self.copied[name] = self.sample(name, below=COPY_DISTANCE), self.copies * COPY_DISTANCE
+        for originals, distance in [self.copied[name]] + ([self.copied[LEADERS[name]]] if name in LEADERS else []):
+            new |= {(key[0] + distance, *key[1:]): row for key, row in self.live[name].items() if key[0] in originals}
+        self.live[name].update(new)
+        return new
 
-    def follow(self, name: str, originals: set[int], distance: int) -> Change:
-        new = {(key[0] + distance, *key[1:]): row for key, row in self.live[name].items() if key[0] in originals}
-        return self.add(name, new)
-
-    def add(self, name: str, rows: dict[Key, int]) -> Change:
-        self.live[name].update(rows)
-        table = self.data[name].take(pa.array(rows.values(), pa.int64()))
+    def rows(self, name: str, keys: dict[Key, int]) -> pa.Table:
+        """The rows that the keys came from, under these keys."""
+        table = self.data[name].take(pa.array(keys.values(), pa.int64()))
         for position, column in enumerate(TABLES[name].key):
             field = table.schema.field(column)
-            values = pa.array([key[position] for key in rows], field.type)
+            values = pa.array([key[position] for key in keys], field.type)
             table = table.set_column(table.schema.get_field_index(column), field, values)
-        return Change(name, "insert", rows=table)
+        return table
 
-    def sample(self, name: str, below: int | None = None) -> set[int]:
+    def news(self, name: str, kind: str, keys: dict[Key, int]) -> pa.Table:
+        """Rows for the source of a merge."""
+        table = self.rows(name, keys)
+        kinds = pa.array([kind] * len(keys), pa.string())
+        return table.rename_columns([f"new_{column}" for column in table.column_names]).append_column("kind", kinds)
+
+    def sample(self, name: str, below: int | None = None, without: Set[Key] = NONE) -> set[int]:
         """A few values of the first key column."""
-        values = sorted({key[0] for key in self.live[name] if below is None or key[0] < below})
+        left_out = {key[0] for key in without}
+        values = sorted({key[0] for key in self.live[name] if (below is None or key[0] < below) and key[0] not in left_out})
         return set(self.chance.sample(values, min(len(values), max(1, int(len(values) * SHARE)))))
 
 
@@ -228,6 +254,18 @@ def _keys(name: str, rows: pa.Table) -> dict[Key, int]:
 
 def _among(column: str, keys: set[int]) -> str:
     return f"{column} IN ({', '.join(map(str, sorted(keys)))})" if keys else "false"
+
+
+def _merge(name: str, assigned: str) -> str:
+    table = TABLES[name]
+    on = " AND ".join(f"{column} = new_{column}" for column in table.key)
+    new = ", ".join(f"new_{column}" for column in table.names)
+    return f"""
+        MERGE INTO {name} USING news_{name} ON {on}
+        WHEN MATCHED AND kind = 'delete' THEN DELETE
+        WHEN MATCHED AND kind = 'update' THEN UPDATE SET {assigned}
+        WHEN NOT MATCHED AND kind = 'insert' THEN INSERT ({", ".join(table.names)}) VALUES ({new})
+    """
 
 
 # What ORDER BY sorts by, in the queries that have a LIMIT: rows that are equal in it may stand for each other at the end of the answer.
@@ -241,9 +279,10 @@ LIMITED = {
 
 
 def create_all(db: Any, scale_factor: float) -> None:
-    """The eight tables and the 22 views, none of which may be refreshed in full."""
-    for table in TABLES.values():
+    """The eight tables, what is merged into them, and the 22 views, none of which may be refreshed in full."""
+    for name, table in TABLES.items():
         db.sql(table.create)
+        db.sql(f"CREATE TABLE news_{name} ({', '.join(f'new_{column} {kind}' for column, kind in table.columns)}, kind STRING)")
     for name, text in queries(scale_factor).items():
         db.sql(f"CREATE MATERIALIZED VIEW {name} WITH (refresh = 'strict') AS {text}")
 

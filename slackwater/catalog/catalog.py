@@ -45,7 +45,9 @@ class Snapshot:
     def relation(self, name: str) -> Relation:
         found = self.relations.get(name.lower())
         if found is None:
-            raise QueryError(f'table or view "{name}" does not exist', hint=did_you_mean(name, self.relations))
+            # A name that was read from a statement knows its place there.
+            place = getattr(name, "place", None)
+            raise QueryError(f'table or view "{name}" does not exist', place=place, hint=did_you_mean(name, self.relations))
         return found
 
     def table(self, name: str) -> Table:

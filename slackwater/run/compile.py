@@ -61,8 +61,10 @@ class Compiled:
         return self.reason is None
 
 
-def compile_query(name: str, text: str, snapshot: Snapshot, engine: Engine, answers: Callable[[str], Compiled]) -> Compiled:
-    """What keeps the query `text` as the view `name`. `answers` gives the compiled form of views that it reads."""
+def compile_query(
+    name: str, text: str, snapshot: Snapshot, engine: Engine, answers: Callable[[str], Compiled], shown: tuple[str, ...] | None = None
+) -> Compiled:
+    """What keeps the query `text` as the view `name`. `answers` gives the compiled form of views that it reads, `shown` its columns' names."""
     reads = []
     for relation in relations_in(text):
         if relation.name.lower() not in reads:
@@ -74,19 +76,19 @@ def compile_query(name: str, text: str, snapshot: Snapshot, engine: Engine, answ
     except NonDeterministic:
         raise
     except Unsupported as reason:
-        return _whole(name, text, tuple(reads), snapshot, engine, answers, reason)
-    columns = tuple(Column(shown, c.type) for shown, c in zip(query.names, query.plan.columns, strict=True))
-    _check_types(columns)
+        return _whole(name, text, tuple(reads), snapshot, engine, answers, reason, shown)
+    columns = _columns(query.names, query.plan.columns, shown)
     answer = _shown(paths.answer, query.plan.names, columns)
-    return Compiled(
-        text, tuple(reads), columns, paths.paths, answer, _order(query), query, None, plan, _scanned(answer)
-    )
+    order = _order(query, tuple(c.name for c in columns))
+    return Compiled(text, tuple(reads), columns, paths.paths, answer, order, query, None, plan, _scanned(answer))
 
 
 def _whole(
-    name: str, text: str, reads: tuple[str, ...], snapshot: Snapshot, engine: Engine, answers: Callable[[str], Compiled], reason: Unsupported
-) -> Compiled:
-    columns = _columns_by_engine(text, reads, snapshot, engine)
+    name: str, text: str, reads: tuple[str, ...], snapshot: Snapshot, engine: Engine, answers: Callable[[str], Compiled], reason: Unsupported,
+    shown: tuple[str, ...] | None,
+) -> Compiled:  # fmt: skip
+    given = _columns_by_engine(text, reads, snapshot, engine)
+    columns = _columns(tuple(c.name for c in given), given, shown)
     sources: list[str] = []
     for read in reads:
         relation = snapshot.relation(read)
@@ -125,10 +127,19 @@ def _down_to_traces(plan: Node, snapshot: Snapshot, answers: Callable[[str], Com
     return plan.transform(replaced)
 
 
-def _check_types(columns: tuple[Column, ...]) -> None:
+def _columns(names: tuple[str, ...], given: tuple[Column, ...], shown: tuple[str, ...] | None) -> tuple[Column, ...]:
+    """The columns that readers see: under the names the user listed, or those of the query."""
+    if shown is not None and len(shown) != len(given):
+        raise QueryError(f"{len(shown)} names for {len(given)} columns")
+    columns = tuple(Column(name, c.type) for name, c in zip(shown or names, given, strict=True))
+    lower = [c.name.lower() for c in columns]
+    for name in lower:
+        if lower.count(name) > 1:
+            raise QueryError(f'there would be two columns called "{name}"', hint="give one of them another name with AS")
     for c in columns:
         if "void" in c.type:
             raise QueryError(f'column "{c.name}" has no type', hint=f"give it one, as in CAST(NULL AS STRING) AS {c.name}")
+    return columns
 
 
 def _shown(answer: Node, names: tuple[str, ...], columns: tuple[Column, ...]) -> Node:
@@ -140,9 +151,9 @@ def _scanned(plan: Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.relation for node in plan.walk() if isinstance(node, Scan)))
 
 
-def _order(query: Query) -> tuple[str, ...]:
+def _order(query: Query, names: tuple[str, ...]) -> tuple[str, ...]:
     """The order of the text, over the names that readers see."""
-    shown = dict(zip(query.plan.names, query.names, strict=True))
+    shown = dict(zip(query.plan.names, names, strict=True))
     ordered = []
     for key in query.order:
         try:

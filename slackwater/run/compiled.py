@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from slackwater.catalog import Snapshot
-from slackwater.plan import Column, Output, Project, column
 from slackwater.run.compile import Compiled, compile_query
 from slackwater.run.warehouse import Warehouse
 
@@ -24,15 +22,9 @@ def compiled(name: str, snapshot: Snapshot, warehouse: Warehouse) -> Compiled:
         key = (view.text, tuple((read, snapshot.relation(read).columns) for read in view.reads))
         found = cache.get(view.name.lower())
         if found is None or found[0] != key:
-            form = compile_query(view.name.lower(), view.text, snapshot, warehouse.engine, lambda read: compiled(read, snapshot, warehouse))
-            if tuple(c.name for c in form.columns) != tuple(c.name for c in view.columns):
-                form = shown_as(form, tuple(c.name for c in view.columns))
+            form = compile_query(
+                view.name.lower(), view.text, snapshot, warehouse.engine,
+                lambda read: compiled(read, snapshot, warehouse), tuple(c.name for c in view.columns),
+            )  # fmt: skip
             found = cache[view.name.lower()] = (key, form)
         return found[1]
-
-
-def shown_as(form: Compiled, names: tuple[str, ...]) -> Compiled:
-    """The same under other column names, as `CREATE MATERIALIZED VIEW v (a, b)` gives them."""
-    columns = tuple(Column(name, c.type) for name, c in zip(names, form.columns, strict=True))
-    answer = Project(form.answer, tuple(Output(new, column(old.name)) for new, old in zip(columns, form.columns, strict=True)))
-    return replace(form, columns=columns, answer=answer, order=())

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 
 from slackwater.catalog import Done, Snapshot, Table, View
 from slackwater.errors import Place, QueryError, Unsupported
 from slackwater.plan import Column
-from slackwater.run.change import Changed
+from slackwater.run.change import write_query
 from slackwater.run.compile import Compiled, compile_query, record
-from slackwater.run.compiled import compiled, shown_as
+from slackwater.run.compiled import compiled
+from slackwater.run.constraints import check_rows
 from slackwater.run.reading import readable
-from slackwater.run.refresh import refresh_in
-from slackwater.run.tables import insert
+from slackwater.run.refresh import refresh_in, refresh_on_read
 from slackwater.run.warehouse import Step, Warehouse
 from slackwater.spark.arrow import arrow_type
 from slackwater.sql import Piece
-from slackwater.sql.kinds import CreateTable, CreateView, Drop, Insert
+from slackwater.sql.kinds import CreateTable, CreateView, Drop
 from slackwater.trace import Trace
 
 VIEW_OPTIONS = {"refresh": ("auto", "strict"), "trigger": ("on read", "manual")}
@@ -27,9 +28,12 @@ TABLE_OPTIONS = {"append_only": ("true", "false")}
 def create_table(statement: CreateTable, warehouse: Warehouse) -> str:
     """CREATE TABLE t (...) [AS SELECT ...]"""
     _check_options(statement.options, TABLE_OPTIONS)
+    began = time.time()
     with warehouse.writing:
+        if statement.query is not None:
+            refresh_on_read(statement.query, warehouse)
         step = Step(warehouse)
-        if (message := _already(statement.name, step.before, statement.if_not_exists, statement.or_replace, statement.text)) is not None:
+        if (message := _already(statement.name, "table", step.before, statement.if_not_exists, statement.or_replace, statement.text)) is not None:
             return message
         if statement.or_replace:
             _drop_in(step, statement.name, warehouse)
@@ -39,18 +43,18 @@ def create_table(statement: CreateTable, warehouse: Warehouse) -> str:
         _check_columns(columns, statement)
         required = tuple(str(c.name) for c in statement.columns if not c.nullable)
         table = Table(str(statement.name), columns, _key(statement, columns), required, _plain(statement.options))
-        step.changes.put(table)
         step.create_trace(Trace(table.name.lower(), columns, "bigint"))
-        step.done([Done("create table", table.name, statement.text, time.time(), 0.0, step=step.id)])
-        step.commit()
-        if statement.query is None:
-            return f"table {table.name} created"
         try:
-            changed = _fill(statement, warehouse)
+            rows = 0
+            if statement.query is not None:
+                table, rows = _fill(table, statement.query, step)
+            step.changes.put(table)
+            step.done([Done("create table", table.name, statement.text, began, round(time.time() - began, 3), added=rows, step=step.id)])
+            step.commit()
         except BaseException:
-            drop(Drop(f"DROP TABLE {statement.name}", "table", statement.name), warehouse)
+            step.abandon()
             raise
-        return f"table {table.name} created with {changed.added} rows"
+        return f"table {table.name} created" + (f" with {rows} rows" if statement.query is not None else "")
 
 
 def create_view(statement: CreateView, warehouse: Warehouse) -> str:
@@ -59,7 +63,7 @@ def create_view(statement: CreateView, warehouse: Warehouse) -> str:
     began = time.time()
     with warehouse.writing:
         step = Step(warehouse)
-        if (message := _already(statement.name, step.before, statement.if_not_exists, statement.or_replace, statement.text)) is not None:
+        if (message := _already(statement.name, "view", step.before, statement.if_not_exists, statement.or_replace, statement.text)) is not None:
             return message
         form = preview(statement, step.before, warehouse)
         old = step.before.relations.get(statement.name.lower())
@@ -85,18 +89,11 @@ def preview(statement: CreateView, snapshot: Snapshot, warehouse: Warehouse) -> 
     """How a view would be kept. Refuses what `refresh = 'strict'` does not allow."""
     text, name = str(statement.query), statement.name.lower()
     offset = statement.query.place.start
+    shown = None if statement.columns is None else tuple(str(c) for c in statement.columns)
     try:
-        form = compile_query(name, text, snapshot, warehouse.engine, lambda read: compiled(read, snapshot, warehouse))
+        form = compile_query(name, text, snapshot, warehouse.engine, lambda read: compiled(read, snapshot, warehouse), shown)
     except (QueryError, Unsupported) as problem:
         raise _moved(problem, offset, statement.text, text) from problem
-    if statement.columns is not None:
-        if len(statement.columns) != len(form.columns):
-            raise QueryError(f"{len(statement.columns)} names for {len(form.columns)} columns", text=statement.text, place=statement.columns[0].place)
-        form = shown_as(form, tuple(str(c) for c in statement.columns))
-    names = [c.name.lower() for c in form.columns]
-    for shown in names:
-        if names.count(shown) > 1:
-            raise QueryError(f'the view would have two columns called "{shown}"', hint="give one of them another name with AS")
     if form.reason is not None and statement.options.get("refresh") == "strict":
         strict = Unsupported(f"cannot be maintained incrementally: {form.reason.message}", place=form.reason.place, hint=form.reason.hint)
         raise _moved(strict, offset, statement.text, text)
@@ -151,14 +148,16 @@ def _check_replacement(old: Table | View, form: Compiled, snapshot: Snapshot) ->
         raise QueryError(f'"{old.name}" is read by {_listed(readers)}', hint="drop those views first, and create them again afterwards")
 
 
-def _already(name: Piece, snapshot: Snapshot, if_not_exists: bool, or_replace: bool, text: str) -> str | None:
+def _already(name: Piece, wanted: str, snapshot: Snapshot, if_not_exists: bool, or_replace: bool, text: str) -> str | None:
     """A message when there is nothing to do; an error when the name is taken."""
     found = snapshot.relations.get(name.lower())
-    if found is None or or_replace:
+    if found is None:
+        return None
+    kind = "view" if isinstance(found, View) else "table"
+    if or_replace and kind == wanted:
         return None
     if if_not_exists:
         return f"{name} exists already"
-    kind = "view" if isinstance(found, View) else "table"
     raise QueryError(f'there is already a {kind} called "{found.name}"', text=text, place=name.place, hint="drop it first, or use OR REPLACE")
 
 
@@ -183,9 +182,15 @@ def _key(statement: CreateTable, columns: tuple[Column, ...]) -> tuple[str, ...]
     return tuple(known[piece.lower()] for piece in statement.primary_key)
 
 
-def _fill(statement: CreateTable, warehouse: Warehouse) -> Changed:
-    assert statement.query is not None
-    return insert(Insert(statement.text, statement.name, None, statement.query), warehouse)
+def _fill(table: Table, query: Piece, step: Step) -> tuple[Table, int]:
+    """The rows of CREATE TABLE ... AS, in the step that creates the table."""
+    key = table.name.lower()
+    next_id = write_query(step, table, readable(query, step.before, step.warehouse), None)
+    batch = step.take(key, step.warehouse.files.batch_directory(key, step.id))
+    if batch is None:
+        return table, 0
+    check_rows(step, table, batch)
+    return replace(table, next_id=next_id), batch.added_rows
 
 
 def _check_options(options: Mapping[str, str], known: Mapping[str, tuple[str, ...]]) -> None:

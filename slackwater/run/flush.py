@@ -6,7 +6,7 @@ import time
 
 from sqlglot import exp
 
-from slackwater.delta import ADDED, ID, NEW, OWN, REMOVED, SIDE, Moved, first_flush, next_flush
+from slackwater.delta import ADDED, ID, OWN, REMOVED, SIDE, Moved, first_flush, next_flush
 from slackwater.plan import Column, Node, Output, Project, Scan, column, render
 from slackwater.plan.render import quote
 from slackwater.run.compile import AnyPath, Whole

@@ -10,9 +10,11 @@ from slackwater.errors import QueryError
 from slackwater.plan.render import quote
 from slackwater.run.change import Changed, change_table, head, write_actions
 from slackwater.run.constraints import refuse_append_only, table_column
+from slackwater.run.expressions import checked
 from slackwater.run.reading import readable
 from slackwater.run.tables import assigned
 from slackwater.run.warehouse import Step, Warehouse
+from slackwater.sql import Piece
 from slackwater.sql.kinds import Merge, MergeClause
 
 
@@ -35,11 +37,20 @@ def merge(statement: Merge, warehouse: Warehouse) -> Changed:
         columns = ", ".join(f"new_{i}, old_{i}" for i in range(len(table.columns)))
         rows = f"SELECT CASE clause {kinds} END AS action, {ID}, {columns} FROM ({joined}) WHERE clause > 0"
         twice = f"SELECT {ID} FROM ({rows}) WHERE action <> 'insert' GROUP BY {ID} HAVING count(*) > 1 LIMIT 1"
-        if warehouse.engine.arrow(twice).num_rows:
-            raise QueryError("two source rows match one row of the target", hint="make the source unique on the columns of ON")
-        return write_actions(step, table, rows)
+        both = f"{quote(table.name)} AS {quote(target)} CROSS JOIN {_source(statement)} AS {quote(source)}"
+        with checked(_expressions(statement), both, step):
+            if warehouse.engine.arrow(twice).num_rows:
+                raise QueryError("two source rows match one row of the target", hint="make the source unique on the columns of ON")
+            return write_actions(step, table, rows)
 
     return change_table(statement.target, warehouse, statement.text, "merge", write, [_source(statement)])
+
+
+def _expressions(statement: Merge) -> list[Piece | None]:
+    found: list[Piece | None] = [statement.on]
+    for clause in statement.clauses:
+        found += [clause.condition, *(value for _, value in clause.assignments), *clause.values]
+    return found
 
 
 def _source(statement: Merge) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from slackwater.catalog import Snapshot, Table, View
-from slackwater.errors import QueryError
+from slackwater.errors import Place, QueryError
 from slackwater.plan import Node, Scan, render
 from slackwater.plan.render import quote
 from slackwater.run.compiled import compiled
 from slackwater.run.warehouse import Warehouse
-from slackwater.sql import relations_in, rename_relations
+from slackwater.sql import Piece, relations_in, rename_relations
+from slackwater.sql.relations import Relation
 from slackwater.trace import Trace
 
 
@@ -32,16 +33,24 @@ def define_relations(
     for found in relations_in(text):
         key = found.name.lower()
         if key not in names:
-            try:
-                relation = snapshot.relation(found.name)
-            except QueryError as unknown:
-                unknown.text, unknown.place = text, found.place
-                raise
+            relation = known(found, snapshot, text)
             if isinstance(relation, Table):
                 names[key] = define_trace(traces[key], versions.get(key, traces[key].version), warehouse)
             else:
                 names[key] = define_view(relation, snapshot, warehouse, versions, traces)
     return names
+
+
+def known(found: Relation, snapshot: Snapshot, text: str) -> Table | View:
+    """The relation that a text names. The place of an unknown one is in that text, which may be part of a statement."""
+    try:
+        return snapshot.relation(found.name)
+    except QueryError as unknown:
+        start = text.place.start if isinstance(text, Piece) else 0
+        unknown.place = Place(start + found.place.start, start + found.place.end)
+        if not isinstance(text, Piece):
+            unknown.text = text
+        raise
 
 
 def define_trace(trace: Trace, version: int, warehouse: Warehouse, hidden: bool = False) -> str:
@@ -65,6 +74,13 @@ def define_view(view: View, snapshot: Snapshot, warehouse: Warehouse, versions: 
     order = f"\nORDER BY {', '.join(form.order)}" if form.order else ""
     warehouse.engine.define(name, render(form.answer.transform(pinned)) + order)
     return name
+
+
+def notes(text: str, snapshot: Snapshot) -> str:
+    """What a reader should know of the views that a query names: which of them show an older answer than the tables would give."""
+    found = dict.fromkeys(relation.name.lower() for relation in relations_in(text))
+    failed = [view for name in found if isinstance(view := snapshot.relations.get(name), View) and view.error]
+    return "\n".join(f'view "{view.name}" shows its last good answer: {view.error}' for view in failed)
 
 
 def _versions(text: str, snapshot: Snapshot) -> dict[str, int]:

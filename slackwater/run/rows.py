@@ -20,7 +20,6 @@ import pyarrow.json
 
 from slackwater.errors import QueryError, did_you_mean
 
-
 _WIDE = Context(prec=76)  # the default context would refuse 38 digits
 
 

@@ -13,6 +13,7 @@ from slackwater.errors import QueryError, did_you_mean
 from slackwater.plan.render import quote
 from slackwater.run.change import Changed, change_table, head, write_actions, write_arrow, write_query
 from slackwater.run.constraints import named_columns, refuse_append_only, table_column
+from slackwater.run.expressions import checked
 from slackwater.run.reading import readable
 from slackwater.run.rows import read_files, to_arrow
 from slackwater.run.warehouse import Step, Warehouse
@@ -69,7 +70,8 @@ def update(statement: Update, warehouse: Warehouse) -> Changed:
         rows = f"SELECT 'update' AS action, {quote(alias)}.{ID}, {', '.join(news + olds)} FROM {quote(head(step, table))} AS {quote(alias)}"
         if statement.where is not None:
             rows += f" WHERE {readable(statement.where, step.before, warehouse)}"
-        return write_actions(step, table, rows)
+        with checked([*(value for _, value in statement.assignments), statement.where], f"{quote(table.name)} AS {quote(alias)}", step):
+            return write_actions(step, table, rows)
 
     return change_table(statement.table, warehouse, statement.text, "update", write, _texts(statement.where, *(value for _, value in statement.assignments)))
 
@@ -85,7 +87,8 @@ def delete(statement: Delete, warehouse: Warehouse) -> Changed:
         rows = f"SELECT '{REMOVED}' AS {SIDE}, {quote(alias)}.{ID}, {columns}, {version} FROM {quote(head(step, table))} AS {quote(alias)}"
         if statement.where is not None:
             rows += f" WHERE {readable(statement.where, step.before, warehouse)}"
-        warehouse.engine.write(rows, step.directory(table.name.lower()))
+        with checked([statement.where], f"{quote(table.name)} AS {quote(alias)}", step):
+            warehouse.engine.write(rows, step.directory(table.name.lower()))
         return table.next_id
 
     return change_table(statement.table, warehouse, statement.text, "delete", write, _texts(statement.where))

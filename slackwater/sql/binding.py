@@ -200,9 +200,8 @@ def map_outers(plan: Node, names: Mapping[str, str]) -> Node:
     return plan.transform(lambda node: map_expressions(node, rename))
 
 
-def map_expressions(node: Node, change: object) -> Node:
+def map_expressions(node: Node, change: Callable[[Expression], Expression]) -> Node:
     """The node with each scalar expression it holds changed."""
-    assert callable(change)
 
     def changed(value: object) -> object:
         if isinstance(value, Expression):

@@ -7,7 +7,7 @@ more key.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -29,9 +29,8 @@ class Groups:
     sets: list[tuple[int, ...]] | None = None
 
 
-def grouping_sets(items: Sequence[Expression], resolve: object, wholesale: Expression | None = None) -> Groups:
+def grouping_sets(items: Sequence[Expression], resolve: Callable[[Expression], Expression], wholesale: Expression | None = None) -> Groups:
     """The groups of a GROUP BY list: plain items, ROLLUP, CUBE and GROUPING SETS; `wholesale` is a trailing WITH ROLLUP or CUBE."""
-    assert callable(resolve)
     keys: list[Expression] = []
 
     def key(item: Expression) -> int:
@@ -51,8 +50,7 @@ def grouping_sets(items: Sequence[Expression], resolve: object, wholesale: Expre
     return Groups(keys, [_merged(choice) for choice in product(*factors)])
 
 
-def _sets_of(item: Expression, key: object) -> list[tuple[int, ...]]:
-    assert callable(key)
+def _sets_of(item: Expression, key: Callable[[Expression], int]) -> list[tuple[int, ...]]:
     if isinstance(item, exp.Rollup):
         return _rollup([_positions(part, key) for part in item.expressions])
     if isinstance(item, exp.Cube):
@@ -65,8 +63,7 @@ def _sets_of(item: Expression, key: object) -> list[tuple[int, ...]]:
     return [_positions(item, key)]
 
 
-def _positions(part: Expression, key: object) -> tuple[int, ...]:
-    assert callable(key)
+def _positions(part: Expression, key: Callable[[Expression], int]) -> tuple[int, ...]:
     members = part.expressions if isinstance(part, exp.Tuple) else [without_brackets(part)]
     return tuple(key(member) for member in members)
 
@@ -95,8 +92,13 @@ def aggregates_in(expression: Expression) -> bool:
 
 
 def _window_parts(window: exp.Window) -> list[Expression]:
-    call = call_of(window.this)
-    return [*call.iter_expressions(), *(child for child in window.iter_expressions() if child is not window.this)]
+    """What stands inside of a window function and its OVER: all but the call itself and what wraps it."""
+    parts: list[Expression] = []
+    node: Expression = window
+    while node is window or call_of(node) is not node:
+        parts += [child for child in node.iter_expressions() if child is not node.this]
+        node = node.this
+    return [*parts, *node.iter_expressions()]
 
 
 class Grouped:

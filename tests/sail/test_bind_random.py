@@ -19,8 +19,8 @@ from slackwater.sql.bind import bind
 from tests.sail.test_bind_equals_engine import Engine
 
 TABLES = {"t": "abc", "s": "ade", "u": "kv"}
-QUERIES_PER_DATA = 10
-SEEDS = range(6)
+QUERIES_PER_DATA = 8
+SEEDS = range(4)
 
 
 class Writer:
