@@ -56,24 +56,39 @@ def _table(name: str, key: str, columns: str) -> Table:
 TABLES = {
     table.name: table
     for table in (
-        _table("region", "r_regionkey", """
+        _table(
+            "region",
+            "r_regionkey",
+            """
             r_regionkey BIGINT
             r_name STRING
-            r_comment STRING"""),
-        _table("nation", "n_nationkey", """
+            r_comment STRING""",
+        ),
+        _table(
+            "nation",
+            "n_nationkey",
+            """
             n_nationkey BIGINT
             n_name STRING
             n_regionkey BIGINT
-            n_comment STRING"""),
-        _table("supplier", "s_suppkey", """
+            n_comment STRING""",
+        ),
+        _table(
+            "supplier",
+            "s_suppkey",
+            """
             s_suppkey BIGINT
             s_name STRING
             s_address STRING
             s_nationkey BIGINT
             s_phone STRING
             s_acctbal DECIMAL(15,2)
-            s_comment STRING"""),
-        _table("part", "p_partkey", """
+            s_comment STRING""",
+        ),
+        _table(
+            "part",
+            "p_partkey",
+            """
             p_partkey BIGINT
             p_name STRING
             p_mfgr STRING
@@ -82,14 +97,22 @@ TABLES = {
             p_size INT
             p_container STRING
             p_retailprice DECIMAL(15,2)
-            p_comment STRING"""),
-        _table("partsupp", "ps_partkey ps_suppkey", """
+            p_comment STRING""",
+        ),
+        _table(
+            "partsupp",
+            "ps_partkey ps_suppkey",
+            """
             ps_partkey BIGINT
             ps_suppkey BIGINT
             ps_availqty INT
             ps_supplycost DECIMAL(15,2)
-            ps_comment STRING"""),
-        _table("customer", "c_custkey", """
+            ps_comment STRING""",
+        ),
+        _table(
+            "customer",
+            "c_custkey",
+            """
             c_custkey BIGINT
             c_name STRING
             c_address STRING
@@ -97,8 +120,12 @@ TABLES = {
             c_phone STRING
             c_acctbal DECIMAL(15,2)
             c_mktsegment STRING
-            c_comment STRING"""),
-        _table("orders", "o_orderkey", """
+            c_comment STRING""",
+        ),
+        _table(
+            "orders",
+            "o_orderkey",
+            """
             o_orderkey BIGINT
             o_custkey BIGINT
             o_orderstatus STRING
@@ -107,8 +134,12 @@ TABLES = {
             o_orderpriority STRING
             o_clerk STRING
             o_shippriority INT
-            o_comment STRING"""),
-        _table("lineitem", "l_orderkey l_linenumber", """
+            o_comment STRING""",
+        ),
+        _table(
+            "lineitem",
+            "l_orderkey l_linenumber",
+            """
             l_orderkey BIGINT
             l_partkey BIGINT
             l_suppkey BIGINT
@@ -124,7 +155,8 @@ TABLES = {
             l_receiptdate DATE
             l_shipinstruct STRING
             l_shipmode STRING
-            l_comment STRING"""),
+            l_comment STRING""",
+        ),
     )
 }
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from slackwater.spark.start import SAIL_SETTINGS
 from tests.cases import Case, Change, Step, Table
 from tests.oracle import difference
 from tests.values import Row, arrow_table, rows_of, write_row
@@ -39,6 +40,8 @@ def open_engine(name: str) -> Iterator[Any]:
 @contextmanager
 def _open_sail() -> Iterator[Any]:
     os.environ.setdefault("RUST_LOG", "error")
+    for name, value in SAIL_SETTINGS.items():
+        os.environ.setdefault(name, value)
     from pysail.spark import SparkConnectServer  # type: ignore[import-untyped,unused-ignore]
     from pyspark.sql import SparkSession
 

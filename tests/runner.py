@@ -7,7 +7,9 @@ covered: over empty tables, and over tables with rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 import pyarrow as pa
@@ -165,22 +167,42 @@ def run_case(case: Case, db: Session, engine: str, late: bool = False, judge: bo
 
 
 def at_the_end(case: Case) -> Case:
-    """The same case read only twice: after its first step and after its last. For engines where every read is dear."""
+    """The same case read only twice: after its first step and after its last. For schedules whose flushes are what is tried."""
     if len(case.steps) < 3 or any(step.reads != tuple(view.name for view in case.views) for step in case.steps):
         return case
     unread = [Step(step.changes, ()) for step in case.steps[1:-1]]
-    return Case(case.headers, case.tables, case.views, (case.steps[0], *unread, _summed(case)), case.path)
+    last = Step(case.steps[-1].changes, case.steps[-1].reads, _summed(case, case.steps[1:]))
+    return replace(case, steps=(case.steps[0], *unread, last))
 
 
-def _summed(case: Case) -> Step:
-    """The last step with blocks that hold what all steps after the first did together."""
-    last = case.steps[-1]
-    return Step(
-        last.changes, last.reads, {name: _net(line for step in case.steps[1:] for line in step.blocks[name]) for name in last.reads}
-    )
+def in_two_steps(case: Case) -> Case:
+    """The same case as a load and one change of everything that changed later, read once. For engines where every statement is dear."""
+    reads = tuple(view.name for view in case.views)
+    if len(case.steps) < 2:
+        return case
+    contents = Contents(case.tables)
+    for change in case.steps[0].changes:
+        contents.apply(change)
+    before = {name: rows.copy() for name, rows in contents.rows.items()}
+    for step in case.steps[1:]:
+        for change in step.changes:
+            contents.apply(change)
+    changes = [change for table in case.tables for change in _between(table.name, before[table.name], contents.rows[table.name])]
+    return replace(case, steps=(Step(case.steps[0].changes, ()), Step(tuple(changes), reads, _summed(case, case.steps))))
 
 
-def _net(lines: Iterator[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+def _between(table: str, before: Counter[Row], after: Counter[Row]) -> list[Change]:
+    """What leads from one content of a table to another."""
+    gone = [Change(table, "-", row) for row in (before - after).elements()]
+    return gone + [Change(table, "+", row) for row in (after - before).elements()]
+
+
+def _summed(case: Case, steps: Sequence[Step]) -> dict[str, tuple[tuple[str, str], ...]]:
+    """Blocks that hold what several steps did together."""
+    return {view.name: _net(line for step in steps for line in step.blocks.get(view.name, ())) for view in case.views}
+
+
+def _net(lines: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     counts: dict[str, int] = {}
     for sign, cells in lines:
         counts[cells] = counts.get(cells, 0) + (1 if sign == "+" else -1)
@@ -188,4 +210,4 @@ def _net(lines: Iterator[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     return tuple(gone + [("+", cells) for cells, count in sorted(counts.items()) for _ in range(count)])
 
 
-__all__ = ["Run", "at_the_end", "run_case"]
+__all__ = ["Run", "at_the_end", "in_two_steps", "run_case"]

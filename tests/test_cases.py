@@ -9,7 +9,7 @@ import pytest
 
 from slackwater import Session
 from tests.cases import FOLDER, Case, all_cases, parse, write
-from tests.runner import at_the_end, run_case
+from tests.runner import at_the_end, in_two_steps, run_case
 
 CASES = all_cases()
 # Fixed by the name, so that a failure comes back; different from case to case, so that many orders are covered.
@@ -36,7 +36,7 @@ def test_case_on_sail(case: Case, schedule: str, sail_db: Session) -> None:
 
 @pytest.mark.parametrize("case", on("spark"), ids=name_of)
 def test_case_on_spark(case: Case, spark_db: Session) -> None:
-    run_case(at_the_end(case), spark_db, "spark", judge=False)
+    run_case(in_two_steps(case), spark_db, "spark", late=True, judge=False)
 
 
 def test_every_operator_has_cases() -> None:

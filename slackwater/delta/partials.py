@@ -107,9 +107,9 @@ def _sum_of_average(argument: Expression, type: str, types: dict[str, str]) -> t
         return None
     known = types.get(argument.name) if isinstance(argument, exp.Column) else None
     if known in ("tinyint", "smallint", "int", "bigint"):
-        # A sum of BIGINTs may overflow where their average does not.
-        return exp.cast(argument, "decimal(20,0)", dialect="spark"), "decimal(30,0)"
-    return exp.cast(argument, "double"), "double"
+        # A sum of BIGINTs may overflow where their average does not. Added to, not cast: Sail takes sum(a) and sum(CAST(a AS ...)) for one.
+        return exp.Add(this=argument.copy(), expression=exp.cast(exp.Literal.number(0), "decimal(20,0)", dialect="spark")), "decimal(31,0)"
+    return (argument if known == "double" else exp.cast(argument, "double")), "double"
 
 
 def _when(passes: Expression | None, argument: Expression) -> Expression:

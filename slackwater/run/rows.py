@@ -174,4 +174,5 @@ def _name(type: pa.DataType) -> str:
 
 
 def _first(problem: Exception) -> str:
-    return str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+    text = str(problem).splitlines()[0].rstrip(".") if str(problem) else type(problem).__name__
+    return text[:1].lower() + text[1:]

@@ -38,6 +38,12 @@ SETTINGS = {
     "spark.ui.showConsoleProgress": "false",  # progress is ours to show
 }
 
+# Settings of the Sail that we start.
+SAIL_SETTINGS = {
+    # Footers leave NaN out of a column's smallest and largest value. Sail believes them: NaN and 1.5 would be one group.
+    "SAIL_EXECUTION__COLLECT_STATISTICS": "false",
+}
+
 
 def start(engine: str | SparkSession | Any) -> Engine:
     """The engine that `connect(engine=...)` names."""
@@ -77,6 +83,8 @@ def _sail() -> Engine:
     except ImportError as problem:
         raise WarehouseError("the engine sail is not installed", hint="pip install pysail") from problem
     logging.getLogger("pyspark.sql.connect").setLevel(logging.ERROR)
+    for name, value in SAIL_SETTINGS.items():
+        os.environ.setdefault(name, value)
     os.environ.setdefault("RUST_LOG", "off")  # what fails is raised; set it to see the server's own log
     server = SparkConnectServer(port=0)
     server.start(background=True)

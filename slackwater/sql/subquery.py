@@ -43,7 +43,7 @@ TOO_MANY_ROWS = "more than one row returned by a subquery used as an expression"
 
 def keep(binding: Binding, plan: Node, condition: Expression) -> Node:
     """The rows of the plan for which a condition, which may hold subqueries, is true."""
-    parts = conjuncts(condition)
+    parts = [each for part in conjuncts(condition) for each in _demands(part)]
     plain = conjunction(part for part in parts if part.find(Nested) is None)
     if plain is not None:
         plan = Filter(plan, plain)
@@ -59,8 +59,16 @@ def attach(binding: Binding, plan: Node, expressions: Sequence[Expression], null
     `null_aware=False` takes NOT IN for the negation of IN.
     """
     work = _Attach(binding, plan, null_aware)
-    values = [work.value(expression, False) for expression in expressions]
+    values = [work.value(expression) for expression in expressions]
     return work.plan, values
+
+
+def _demands(part: Expression) -> list[Expression]:
+    """A condition with subqueries as conditions that must all hold: NOT goes inwards, to where it makes an anti join."""
+    inner = without_brackets(part.this) if isinstance(part, exp.Not) and part.find(Nested) is not None else None
+    if isinstance(inner, exp.Or):
+        return [each for side in (inner.this, inner.expression) for each in _demands(exp.Not(this=side.copy()))]
+    return [each for one in conjuncts(inner.this) for each in _demands(one)] if isinstance(inner, exp.Not) else [part]
 
 
 def _keep_nested(binding: Binding, plan: Node, part: Expression) -> Node:
@@ -69,13 +77,13 @@ def _keep_nested(binding: Binding, plan: Node, part: Expression) -> Node:
     if isinstance(nested, Nested) and nested.kind in ("exists", "in"):
         return _semi_or_anti(binding, plan, nested, negated)
     work = _Attach(binding, plan)
-    condition = work.value(part, True)
+    condition = work.value(part)
     return Filter(work.plan, condition)
 
 
 def _semi_or_anti(binding: Binding, plan: Node, nested: Nested, negated: bool) -> Node:
     work = _Attach(binding, plan)
-    operands = [_outwards(work.value(operand, False)) for operand in nested.expressions]
+    operands = [_outwards(work.value(operand)) for operand in nested.expressions]
     inner = binding.subqueries[nested.number].plan
     inner = _without_frame(inner) if nested.kind == "exists" else inner
     found = correlate(binding, work.plan, inner)
@@ -105,35 +113,36 @@ class _Attach:
         self.null_aware = null_aware
         self.done: dict[Expression, Expression] = {}
 
-    def value(self, expression: Expression, only_truth: bool) -> Expression:
-        """The expression with its subqueries joined. `only_truth`: the caller cannot tell false from NULL."""
+    def value(self, expression: Expression) -> Expression:
+        """The expression with its subqueries joined."""
         if expression.find(Nested) is None:
             return expression
         if isinstance(expression, Nested):
             return self._once(expression, self._nested)
         if isinstance(expression, exp.Not):
-            return self._negated(without_brackets(expression.this), only_truth)
-        kept = only_truth and isinstance(expression, exp.And | exp.Or | exp.Paren)
-        return rebuild(expression, {key: self._argument(value, kept) for key, value in expression.args.items()})
+            return self._negated(without_brackets(expression.this))
+        return rebuild(expression, {key: self._argument(value) for key, value in expression.args.items()})
 
-    def _argument(self, value: object, only_truth: bool) -> object:
+    def _argument(self, value: object) -> object:
         if isinstance(value, Expression):
-            return self.value(value, only_truth)
-        return [self._argument(item, only_truth) for item in value] if isinstance(value, list) else value
+            return self.value(value)
+        return [self._argument(item) for item in value] if isinstance(value, list) else value
 
-    def _negated(self, inner: Expression, only_truth: bool) -> Expression:
+    def _negated(self, inner: Expression) -> Expression:
         """NOT goes inwards until it meets the subquery, because NOT IN is more than IN negated."""
         if isinstance(inner, exp.And | exp.Or):
             other = exp.Or if isinstance(inner, exp.And) else exp.And
             return exp.Paren(
                 this=other(
-                    this=self._negated(without_brackets(inner.this), only_truth),
-                    expression=self._negated(without_brackets(inner.expression), only_truth),
+                    this=self._negated(without_brackets(inner.this)),
+                    expression=self._negated(without_brackets(inner.expression)),
                 )
             )
+        if isinstance(inner, exp.Not):
+            return bracketed(self.value(without_brackets(inner.this)))
         if isinstance(inner, Nested) and inner.kind == "in" and self.null_aware:
             return self._once(exp.Not(this=inner.copy()), lambda _: self._not_in(inner))
-        return exp.Not(this=bracketed(self.value(inner, False)))
+        return exp.Not(this=bracketed(self.value(inner)))
 
     def _once(self, key: Expression, make: Callable[[Any], Expression]) -> Expression:
         if key not in self.done:
@@ -141,7 +150,7 @@ class _Attach:
         return self.done[key].copy()
 
     def _nested(self, nested: Nested) -> Expression:
-        operands = [self.value(operand, False) for operand in nested.expressions]
+        operands = [self.value(operand) for operand in nested.expressions]
         inner = self.binding.subqueries[nested.number].plan
         if nested.kind == "scalar":
             return self._scalar(inner)
@@ -231,7 +240,7 @@ class _Attach:
 
     def _not_in(self, nested: Nested) -> Expression:
         """As Spark has it: whether every row is different for certain. Where SQL would say unknown, this is false."""
-        operands = [self.value(operand, False) for operand in nested.expressions]
+        operands = [self.value(operand) for operand in nested.expressions]
         inner = self.binding.subqueries[nested.number].plan
         if len(operands) > 1:
             alike = conjunction(_not_false(_outwards(operand), name) for operand, name in zip(operands, inner.names, strict=True))

@@ -295,3 +295,6 @@ select percentile_cont(0.5) within group (order by b) over (partition by a) from
 select k, explode(arr) as el from n order by el desc, k limit 2
 select posexplode(arr), k from n order by pos, col, k limit 2
 select * from (with w as (select 1 a) select (select max(a) from w) m) x, (with w as (select 2 a) select (select max(a) from w) m) y
+select a from t where not (a in (select a from s where a is not null) or exists (select 1 from u where u.k = t.b))
+select a from t where not (not (a in (select a from s)))
+select a from t where not (a not in (select a from s) and b > 10)

@@ -58,7 +58,7 @@ class Writer:
     def source(self, depth: int, outer: list[str]) -> tuple[str, list[str]]:
         text, columns = self.table(depth, outer)
         while self.chance.random() < 0.35 and len(columns) < 8:
-            kind = self.chance.choice(["JOIN", "LEFT JOIN", "FULL JOIN"])
+            kind = self.chance.choice(["JOIN", "LEFT JOIN"])
             other, more = self.table(depth, outer)
             extra = f" AND {self.comparison(columns + more, outer if kind == 'JOIN' else [])}" if self.chance.random() < 0.4 else ""
             text = f"{text} {kind} {other} ON {self.chance.choice(columns)} = {self.chance.choice(more)}{extra}"
