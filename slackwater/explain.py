@@ -1,9 +1,9 @@
 """EXPLAIN: the plan, printed. Running and explaining read the same paths and the same statements.
 
-    PLAN    the relational plan, and why a view is refreshed in full if it is
-    PATHS   where it is cut, what each path reads and keeps, how each is flushed
-    DELTA   the statement of each flush
-    SPARK   the engine's own plan of those statements
+PLAN    the relational plan, and why a view is refreshed in full if it is
+PATHS   where it is cut, what each path reads and keeps, how each is flushed
+DELTA   the statement of each flush
+SPARK   the engine's own plan of those statements
 """
 
 from __future__ import annotations
@@ -56,7 +56,11 @@ def _plan(form: Compiled) -> str:
 def _paths(form: Compiled) -> str:
     blocks = []
     for path in form.paths:
-        lines = [f"path {path.name}: {path.operator}", f"  reads    {', '.join(path.sources)}", f"  keeps    {', '.join(c.name for c in path.columns)}"]
+        lines = [
+            f"path {path.name}: {path.operator}",
+            f"  reads    {', '.join(path.sources)}",
+            f"  keeps    {', '.join(c.name for c in path.columns)}",
+        ]
         if isinstance(path, Whole):
             lines.append("  flush    computes the query whole")
         else:

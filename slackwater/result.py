@@ -16,7 +16,9 @@ SHOWN = 20
 class Result:
     """Rows, a message, or both. Rows are fetched when they are first asked for, and then kept."""
 
-    def __init__(self, columns: list[str], fetch: Callable[[], pa.Table], message: str = "", spark: Callable[[], Any] | None = None) -> None:
+    def __init__(
+        self, columns: list[str], fetch: Callable[[], pa.Table], message: str = "", spark: Callable[[], Any] | None = None
+    ) -> None:
         self.columns = columns
         self.message = message
         self._fetch = fetch

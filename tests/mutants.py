@@ -1,8 +1,8 @@
 """Break each change rule once, on purpose, and see that the case files notice.
 
-A mutant is a piece of the source that is replaced by another, in a copy of the package. Each names the case files that should notice it; they
-run on Sail under the schedules `lazy` and `eager`, with their blocks as the only judge. A mutant that no case notices survives, and that is a
-hole in the suite. A mutant whose piece of source no longer occurs exactly once must be brought up to date.
+A mutant is a piece of the source that is replaced by another, in a copy of the package. Each names the case files that should notice it;
+they run on Sail under the schedules `lazy` and `eager`, with their blocks as the only judge. A mutant that no case notices survives, and
+that is a hole in the suite. A mutant whose piece of source no longer occurs exactly once must be brought up to date.
 
     python -m tests.mutants                 all of them
     python -m tests.mutants semi limit      those whose name or file has one of the words
@@ -42,126 +42,317 @@ def mutant(name: str, file: str, old: str, new: str, *cases: str) -> Mutant:
 
 MUTANTS = (
     # Sources and what is read of them.
-    mutant("a source never loses rows", "delta/scan.py", "read(node, REMOVED, named) if moved.removed else None", "None", "filter/duplicates"),
+    mutant(
+        "a source never loses rows", "delta/scan.py", "read(node, REMOVED, named) if moved.removed else None", "None", "filter/duplicates"
+    ),
     mutant("a source never gains rows", "delta/scan.py", "read(node, ADDED, named) if moved.added else None", "None", "filter/ordinary"),
     mutant(
-        "what came and went counts as come", "trace/trace.py", "return self._reading(old, new, new)", "return self._reading(old, new, old)",
+        "what came and went counts as come",
+        "trace/trace.py",
+        "return self._reading(old, new, new)",
+        "return self._reading(old, new, old)",
         "filter/insert_and_delete",
     ),
     mutant("what came and went counts as gone", "trace/trace.py", "came = tuple(", "came = () and tuple(", "aggregate/unread_sums"),
-    mutant("kept rows include those that left", "trace/trace.py", "return self._reading(0, old, new)", "return self._reading(0, old, old)", "join/inner_both"),
     mutant(
-        "identities forget where a NULL stood", "delta/rows.py", "arguments.append(exp.Literal.number(position))", "pass",
+        "kept rows include those that left",
+        "trace/trace.py",
+        "return self._reading(0, old, new)",
+        "return self._reading(0, old, old)",
+        "join/inner_both",
+    ),
+    mutant(
+        "identities forget where a NULL stood",
+        "delta/rows.py",
+        "arguments.append(exp.Literal.number(position))",
+        "pass",
         "aggregate/null_in_two_keys",
     ),
-    mutant("a union forgets the branch", "delta/union.py", "exp.Literal.number(number)", "exp.Literal.number(0)", "setop/union_all_same_row"),
+    mutant(
+        "a union forgets the branch", "delta/union.py", "exp.Literal.number(number)", "exp.Literal.number(0)", "setop/union_all_same_row"
+    ),
     mutant("a union forgets what leaves", "delta/union.py", "_united(node, [c.removed for c in below], named)", "None", "setop/union_all"),
     mutant("explode forgets positions", "delta/generate.py", ", column(node.position.name))", ")", "explode/semi_join"),
-    mutant("explode forgets what leaves", "delta/generate.py", "below.removed and _exploded(node, below.removed)", "None", "explode/lateral_view"),
-    # One row in, one row out.
-    mutant("a filter forgets what leaves", "delta/filter.py", "below.removed and _filtered(node, below.removed)", "None", "filter/ordinary"),
-    mutant("a filter lets all arrivals in", "delta/filter.py", "below.added and _filtered(node, below.added)", "below.added", "filter/ordinary"),
-    mutant("a projection forgets what leaves", "delta/project.py", "below.removed and _projected(node, below.removed)", "None", "project/"),
-    mutant("a kept path writes no removals", "delta/keep.py", "((delta.added, ADDED), (delta.removed, REMOVED))", "((delta.added, ADDED),)", "filter/"),
-    # Inner joins.
-    mutant("removed pairs are looked for in the new rows", "delta/inner_join.py", "NEW if side == ADDED else OLD", "NEW", "join/inner_both"),
-    mutant("added pairs are looked for in the old rows", "delta/inner_join.py", "NEW if side == ADDED else OLD", "OLD", "join/inner_both"),
-    mutant("pairs of two arrivals come twice", "delta/inner_join.py", "derive.at(below, KEPT, named)", "derive.at(below, NEW, named)", "join/inner_both", "join/self"),
     mutant(
-        "pairs with what left come again", "delta/inner_join.py", "derive.at(below, KEPT, named)", "derive.at(below, OLD, named)",
-        "join/inner_both", "join/self",
+        "explode forgets what leaves",
+        "delta/generate.py",
+        "below.removed and _exploded(node, below.removed)",
+        "None",
+        "explode/lateral_view",
     ),
-    mutant("only the last input's change is joined", "delta/inner_join.py", "if so_far is not None:", "if False:", "join/inner_ordinary", "join/inner_three"),
+    # One row in, one row out.
+    mutant(
+        "a filter forgets what leaves", "delta/filter.py", "below.removed and _filtered(node, below.removed)", "None", "filter/ordinary"
+    ),
+    mutant(
+        "a filter lets all arrivals in", "delta/filter.py", "below.added and _filtered(node, below.added)", "below.added", "filter/ordinary"
+    ),
+    mutant(
+        "a projection forgets what leaves", "delta/project.py", "below.removed and _projected(node, below.removed)", "None", "project/loses"
+    ),
+    mutant(
+        "a kept path writes no removals",
+        "delta/keep.py",
+        "((delta.added, ADDED), (delta.removed, REMOVED))",
+        "((delta.added, ADDED),)",
+        "filter/duplicates",
+    ),
+    # Inner joins.
+    mutant(
+        "removed pairs are looked for in the new rows", "delta/inner_join.py", "NEW if side == ADDED else OLD", "NEW", "join/inner_both"
+    ),
+    mutant("added pairs are looked for in the old rows", "delta/inner_join.py", "NEW if side == ADDED else OLD", "OLD", "join/inner_both"),
+    mutant(
+        "pairs of two arrivals come twice",
+        "delta/inner_join.py",
+        "derive.at(below, KEPT, named)",
+        "derive.at(below, NEW, named)",
+        "join/inner_both",
+        "join/self",
+    ),
+    mutant(
+        "pairs with what left come again",
+        "delta/inner_join.py",
+        "derive.at(below, KEPT, named)",
+        "derive.at(below, OLD, named)",
+        "join/inner_both",
+        "join/self",
+    ),
+    mutant(
+        "only the last input's change is joined",
+        "delta/inner_join.py",
+        "if so_far is not None:",
+        "if False:",
+        "join/inner_ordinary",
+        "join/inner_three",
+    ),
     mutant("only the first input's change is joined", "delta/inner_join.py", "if moved is not None:", "if False:", "join/inner_ordinary"),
-    mutant("a join's identity forgets an input", "delta/inner_join.py", "for id in ids)))", "for id in ids[:1])))", "join/inner_duplicates", "join/inner_both"),
+    mutant(
+        "a join's identity forgets an input",
+        "delta/inner_join.py",
+        "for id in ids)))",
+        "for id in ids[:1])))",
+        "join/inner_duplicates",
+        "join/inner_both",
+    ),
     # Semi and anti joins.
     mutant(
-        "a second partner brings a row again", "delta/semi_join.py",
-        'return _join(touched, derive.at(node.right, others, False), "anti", node, narrow=True)', "return touched",
-        "join/semi", "join/anti",
-    ),
-    mutant(
-        "other partners are looked for at the wrong time", "delta/semi_join.py",
-        '(OLD, NEW) if node.kind == "semi" else (NEW, OLD)', '(NEW, OLD) if node.kind == "semi" else (OLD, NEW)',
-        "join/semi", "join/anti",
-    ),
-    mutant(
-        "an anti join takes arrivals for departures", "delta/semi_join.py",
-        'if node.kind == "semi" else (right.removed, right.added)', 'if node.kind == "semi" else (right.added, right.removed)',
+        "a second partner brings a row again",
+        "delta/semi_join.py",
+        'return _join(touched, derive.at(node.right, others, False), "anti", node, narrow=True)',
+        "return touched",
+        "join/semi",
         "join/anti",
     ),
     mutant(
-        "new left rows meet old partners", "delta/semi_join.py",
-        "_join(left.added, derive.at(node.right, NEW, False)", "_join(left.added, derive.at(node.right, OLD, False)",
-        "join/semi_both", "join/anti_both",
+        "other partners are looked for at the wrong time",
+        "delta/semi_join.py",
+        '(OLD, NEW) if node.kind == "semi" else (NEW, OLD)',
+        '(NEW, OLD) if node.kind == "semi" else (OLD, NEW)',
+        "join/semi",
+        "join/anti",
     ),
     mutant(
-        "leaving left rows meet new partners", "delta/semi_join.py",
-        "_join(left.removed, derive.at(node.right, OLD, False)", "_join(left.removed, derive.at(node.right, NEW, False)",
+        "an anti join takes arrivals for departures",
+        "delta/semi_join.py",
+        'if node.kind == "semi" else (right.removed, right.added)',
+        'if node.kind == "semi" else (right.added, right.removed)',
+        "join/anti",
+    ),
+    mutant(
+        "new left rows meet old partners",
+        "delta/semi_join.py",
+        "_join(left.added, derive.at(node.right, NEW, False)",
+        "_join(left.added, derive.at(node.right, OLD, False)",
+        "join/semi_both",
         "join/anti_both",
     ),
     mutant(
-        "a row that gained its partner counts as kept", "delta/semi_join.py",
-        "return first if before == after else _join(first, after, node.kind, node)", "return first",
+        "leaving left rows meet new partners",
+        "delta/semi_join.py",
+        "_join(left.removed, derive.at(node.right, OLD, False)",
+        "_join(left.removed, derive.at(node.right, NEW, False)",
+        "join/anti_both",
+    ),
+    mutant(
+        "a row that gained its partner counts as kept",
+        "delta/semi_join.py",
+        "return first if before == after else _join(first, after, node.kind, node)",
+        "return first",
         "subquery/exists_with_inequality",
     ),
     # Outer joins.
-    mutant("no padded rows arrive", "delta/outer_join.py", "c.added and _padded(node, c.added) for c in alone", "None for c in alone", "join/left_ordinary"),
-    mutant("no padded rows leave", "delta/outer_join.py", "c.removed and _padded(node, c.removed) for c in alone", "None for c in alone", "join/left_ordinary"),
-    mutant("a full join keeps only left rows", "delta/outer_join.py", 'if node.kind == "full" else [left]', "if False else [left]", "join/full_ordinary"),
     mutant(
-        "a padded row and a pair look alike", "delta/outer_join.py", "(column(rows.id), None) if is_left else (None, column(rows.id))",
-        "(column(rows.id), None)", "join/full",
+        "no padded rows arrive",
+        "delta/outer_join.py",
+        "c.added and _padded(node, c.added) for c in alone",
+        "None for c in alone",
+        "join/left_ordinary",
     ),
     mutant(
-        "a row that was padded counts as kept", "delta/outer_join.py", "if part == KEPT:", "if False:", "join/small_left",
+        "no padded rows leave",
+        "delta/outer_join.py",
+        "c.removed and _padded(node, c.removed) for c in alone",
+        "None for c in alone",
+        "join/left_ordinary",
+    ),
+    mutant(
+        "a full join keeps only left rows",
+        "delta/outer_join.py",
+        'if node.kind == "full" else [left]',
+        "if False else [left]",
+        "join/full_ordinary",
+    ),
+    mutant(
+        "a padded row and a pair look alike",
+        "delta/outer_join.py",
+        "(column(rows.id), None) if is_left else (None, column(rows.id))",
+        "(column(rows.id), None)",
+        "join/full",
+    ),
+    mutant(
+        "a row that was padded counts as kept",
+        "delta/outer_join.py",
+        "if part == KEPT:",
+        "if False:",
+        "join/small_left",
     ),
     # Aggregates.
     mutant("what leaves is added", "delta/aggregate.py", '(delta.removed, "-1")', '(delta.removed, "1")', "aggregate/group_vanishes"),
-    mutant("min and max survive departures", "delta/aggregate.py", "(delta.removed is None or reach <= {ADDS})", "True", "aggregate/max_deleted"),
-    mutant("groups never vanish", "delta/aggregate.py", "if node.keys else exp.true()", "if False else exp.true()", "aggregate/group_vanishes"),
-    mutant("NULLs are counted", "delta/aggregate.py", "exp.If(this=there, true=weight,", "exp.If(this=exp.true(), true=weight,", "aggregate/bool"),
     mutant(
-        "a new group has no old value to add to", "delta/aggregate.py", 'exp.func("coalesce", column(OLD_PREFIX + name), zero)',
-        "column(OLD_PREFIX + name)", "aggregate/group_vanishes",
+        "min and max survive departures",
+        "delta/aggregate.py",
+        "(delta.removed is None or reach <= {ADDS})",
+        "True",
+        "aggregate/max_deleted",
     ),
     mutant(
-        "the smaller of two maxima wins", "delta/aggregate.py", "exp.Least if isinstance(function, exp.Min) else exp.Greatest", "exp.Least",
+        "groups never vanish", "delta/aggregate.py", "if node.keys else exp.true()", "if False else exp.true()", "aggregate/group_vanishes"
+    ),
+    mutant(
+        "NULLs are counted",
+        "delta/aggregate.py",
+        "exp.If(this=there, true=weight,",
+        "exp.If(this=exp.true(), true=weight,",
+        "aggregate/bool",
+    ),
+    mutant(
+        "a new group has no old value to add to",
+        "delta/aggregate.py",
+        'exp.func("coalesce", column(OLD_PREFIX + name), zero)',
+        "column(OLD_PREFIX + name)",
+        "aggregate/group_vanishes",
+    ),
+    mutant(
+        "the smaller of two maxima wins",
+        "delta/aggregate.py",
+        "exp.Least if isinstance(function, exp.Min) else exp.Greatest",
+        "exp.Least",
         "aggregate/having_without",
     ),
     mutant(
-        "groups that lost rows are not recomputed", "delta/aggregate.py",
-        "for rows in (delta.added, delta.removed) if rows is not None]\n        touched", "for rows in (delta.added,) if rows is not None]\n        touched",
-        "aggregate/count_distinct", "aggregate/max_deleted",
+        "groups that lost rows are not recomputed",
+        "delta/aggregate.py",
+        "for rows in (delta.added, delta.removed) if rows is not None]\n        touched",
+        "for rows in (delta.added,) if rows is not None]\n        touched",
+        "aggregate/count_distinct",
+        "aggregate/max_deleted",
     ),
-    mutant("old values of other groups are taken back", "delta/aggregate.py", "old = _of_groups(own, touched)", "pass", "aggregate/count_distinct"),
-    mutant("a sum of nothing is zero", "delta/partials.py", "return _unless_empty(count, total)", "return total", "aggregate/null_group."),
-    mutant("one true is enough for bool_and", "delta/partials.py", "exp.EQ(this=true, expression=count.copy())", "exp.GT(this=true, expression=exp.Literal.number(0))", "aggregate/bool"),
-    mutant("sums of DOUBLE are subtracted", "delta/partials.py", 'GROWS if measure.column.type == "double"', 'ADDS if measure.column.type == "double"', "aggregate/double_sums_alone"),
-    mutant("distinct values are counted like others", "delta/partials.py", "return RECOMPUTES if isinstance(function.this, exp.Distinct)", "return ADDS if isinstance(function.this, exp.Distinct)", "aggregate/count_distinct"),
-    mutant("FILTER is forgotten", "delta/partials.py", "return argument.copy() if passes is None else", "return argument.copy() if True else", "aggregate/filtered"),
-    # The change between old and new rows.
-    mutant("vanished rows stay", "delta/difference.py", 'before, "full",', 'before, "left",', "aggregate/count_distinct", "limit/duplicates"),
-    mutant("changed rows keep their old values", "delta/difference.py", "conjunction([both, *same])", "conjunction([both])", "aggregate/null_group"),
-    mutant("the NULL group is not touched", "delta/touched.py", "exp.NullSafeEQ(this=column(key)", "exp.EQ(this=column(key)", "aggregate/null_group"),
     mutant(
-        "keys are pushed below the padding of an outer join", "delta/touched.py", '<= set(plan.right.names) and plan.kind == "inner"',
-        "<= set(plan.right.names)", "aggregate/recompute_by_right",
+        "old values of other groups are taken back",
+        "delta/aggregate.py",
+        "old = _of_groups(own, touched)",
+        "pass",
+        "aggregate/count_distinct",
+    ),
+    mutant("a sum of nothing is zero", "delta/partials.py", "return _unless_empty(count, total)", "return total", "aggregate/null_group."),
+    mutant(
+        "one true is enough for bool_and",
+        "delta/partials.py",
+        "exp.EQ(this=true, expression=count.copy())",
+        "exp.GT(this=true, expression=exp.Literal.number(0))",
+        "aggregate/bool",
+    ),
+    mutant(
+        "sums of DOUBLE are subtracted",
+        "delta/partials.py",
+        'GROWS if measure.column.type == "double"',
+        'ADDS if measure.column.type == "double"',
+        "aggregate/double_sums_alone",
+    ),
+    mutant(
+        "distinct values are counted like others",
+        "delta/partials.py",
+        "return RECOMPUTES if isinstance(function.this, exp.Distinct)",
+        "return ADDS if isinstance(function.this, exp.Distinct)",
+        "aggregate/count_distinct",
+    ),
+    mutant(
+        "FILTER is forgotten",
+        "delta/partials.py",
+        "return argument.copy() if passes is None else",
+        "return argument.copy() if True else",
+        "aggregate/filtered",
+    ),
+    # The change between old and new rows.
+    mutant(
+        "vanished rows stay", "delta/difference.py", 'before, "full",', 'before, "left",', "aggregate/count_distinct", "limit/duplicates"
+    ),
+    mutant(
+        "changed rows keep their old values",
+        "delta/difference.py",
+        "conjunction([both, *same])",
+        "conjunction([both])",
+        "aggregate/null_group",
+    ),
+    mutant(
+        "the NULL group is not touched",
+        "delta/touched.py",
+        "exp.NullSafeEQ(this=column(key)",
+        "exp.EQ(this=column(key)",
+        "aggregate/null_group",
+    ),
+    mutant(
+        "keys are pushed below the padding of an outer join",
+        "delta/touched.py",
+        '<= set(plan.right.names) and plan.kind == "inner"',
+        "<= set(plan.right.names)",
+        "aggregate/recompute_by_right",
     ),
     # Windows and limits.
     mutant(
-        "partitions that lost rows are not recomputed", "delta/window.py", "for part in (delta.added, delta.removed) if part is not None]",
-        "for part in (delta.added,) if part is not None]", "window/row_number", "window/running", "window/whole",
+        "partitions that lost rows are not recomputed",
+        "delta/window.py",
+        "for part in (delta.added, delta.removed) if part is not None]",
+        "for part in (delta.added,) if part is not None]",
+        "window/row_number",
+        "window/running",
+        "window/whole",
     ),
-    mutant("old rows of other partitions are taken back", "delta/window.py", "old = Rows(restrict(own.plan, node.keys, touched), own.id)", "pass", "window/row_number"),
-    mutant("a limit looks at the old rows", "delta/limit.py", "rows = derive.at(node.input, NEW)", 'rows = derive.at(node.input, "old")', "limit/ordinary"),
+    mutant(
+        "old rows of other partitions are taken back",
+        "delta/window.py",
+        "old = Rows(restrict(own.plan, node.keys, touched), own.id)",
+        "pass",
+        "window/row_number",
+    ),
+    mutant(
+        "a limit looks at the old rows",
+        "delta/limit.py",
+        "rows = derive.at(node.input, NEW)",
+        'rows = derive.at(node.input, "old")',
+        "limit/ordinary",
+    ),
     mutant("a limit forgets its offset", "delta/limit.py", "node.count, node.offset)", "node.count, 0)", "limit/offset"),
     # What is the same before and after.
     mutant(
-        "outer joins only grow when their inputs do", "delta/derive.py", "return not any(outer(below) for below in node.walk())", "return True",
+        "outer joins only grow when their inputs do",
+        "delta/derive.py",
+        "return not any(outer(below) for below in node.walk())",
+        "return True",
         "subquery/count_bug_with",
     ),
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True)
@@ -172,6 +363,13 @@ class Fate:
     word: str
     by: str
     seconds: float
+
+
+def intact(mutants: Sequence[Mutant]) -> Mutant:
+    """No mutant at all, with the cases of all of them: what fails without a mutant notices none."""
+    return Mutant(
+        "none: the package as it is", mutants[0].file, mutants[0].old, mutants[0].old, tuple(sorted({c for m in mutants for c in m.cases}))
+    )
 
 
 def try_out(mutant: Mutant) -> Fate:
@@ -202,7 +400,11 @@ def notice(prefixes: Sequence[str]) -> int:
     if prefixes and Path.cwd() not in Path(slackwater.__file__).parents:
         print(f"slackwater was imported from {slackwater.__file__}")
         return 2
-    chosen = [case for case in all_cases() if case.path and str(case.path.relative_to(FOLDER)).startswith(tuple(prefixes)) and case.allowed("sail")]
+    chosen = [
+        case
+        for case in all_cases()
+        if case.path and str(case.path.relative_to(FOLDER)).startswith(tuple(prefixes)) and case.allowed("sail")
+    ]
     if not chosen:
         print(f"no case starts with {' or '.join(prefixes)}")
         return 2
@@ -230,6 +432,10 @@ def main() -> int:
     if chosen.notice:
         return notice(chosen.notice)
     mutants = [each for each in MUTANTS if not chosen.words or any(word in f"{each.name} {each.file}" for word in chosen.words)]
+    whole = try_out(intact(mutants))
+    if whole.word != "SURVIVED":
+        print(f"a case fails without a mutant: {whole.by}")
+        return 1
     bad = 0
     with ThreadPoolExecutor(chosen.jobs) as pool:
         for fate in pool.map(try_out, mutants):

@@ -1,7 +1,7 @@
 """The catalog: what exists, in one SQL store.
 
-One transaction commits a step: its batches, how far every path has read, what views answer, its line in the history. Before it nothing of the
-step is there; after it nothing is missing. Readers take a snapshot, which never changes under them.
+One transaction commits a step: its batches, how far every path has read, what views answer, its line in the history. Before it nothing
+of the step is there; after it nothing is missing. Readers take a snapshot, which never changes under them.
 """
 
 from __future__ import annotations
@@ -176,7 +176,9 @@ class Catalog:
         self._db.execute("BEGIN")
         try:
             # Views are put in the order of their creation, so that every view comes after what it reads.
-            relations = {name: relation_from_json(record) for name, record in self._db.execute("SELECT name, record FROM relation ORDER BY rowid")}
+            relations = {
+                name: relation_from_json(record) for name, record in self._db.execute("SELECT name, record FROM relation ORDER BY rowid")
+            }
             batches: dict[str, list[Batch]] = {}
             for trace, version, step, added, removed in self._db.execute("SELECT * FROM batch ORDER BY trace, version"):
                 batches.setdefault(trace, []).append(Batch(version, step, _files(added), _files(removed)))

@@ -1,6 +1,6 @@
 """The change of a filter.
 
-    Δ σ(R) = σ(ΔR)          identity: the input's
+Δ σ(R) = σ(ΔR)          identity: the input's
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The change of explode.
 
-    Δ explode(R) = explode(ΔR)          identity: the input's and the element's position
+Δ explode(R) = explode(ΔR)          identity: the input's and the element's position
 """
 
 from __future__ import annotations

@@ -5,9 +5,9 @@
     added(J(k))   = added(J(k-1))   ⋈ new(R(k))   +   kept(J(k-1)) ⋈ added(R(k))
     removed(J(k)) = removed(J(k-1)) ⋈ old(R(k))   +   kept(J(k-1)) ⋈ removed(R(k))
 
-Nested inner joins are flattened first, and nothing between them is remembered: kept(J(k-1)) is joined from what moved in R(k) outwards. A pair
-of rows that both arrived is found once; a pair of which one arrived and the other left was never there and is found nowhere. So the
-terms share no row.
+Nested inner joins are flattened first, and nothing between them is remembered: kept(J(k-1)) is joined from what moved in R(k) outwards.
+A pair of rows that both arrived is found once; a pair of which one arrived and the other left was never there and is found nowhere. So
+the terms share no row.
 
 The inputs are taken from the smallest to the largest, each connected to those before it. What moved in all the small ones then meets the
 largest in one join, and the largest is read once, however many inputs moved.

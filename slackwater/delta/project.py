@@ -1,6 +1,6 @@
 """The change of a projection.
 
-    Δ π(R) = π(ΔR)          identity: the input's, under a name of its own
+Δ π(R) = π(ΔR)          identity: the input's, under a name of its own
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The change of UNION ALL.
 
-    Δ (R + S) = ΔR + ΔS          identity: the branch and the input's
+Δ (R + S) = ΔR + ΔS          identity: the branch and the input's
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rows written out in the text: they never change.
 
-    Δ values = nothing          identity: the row's position in the text
+Δ values = nothing          identity: the row's position in the text
 """
 
 from __future__ import annotations

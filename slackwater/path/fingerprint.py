@@ -1,7 +1,7 @@
 """What a subplan means, whatever its columns are called.
 
-Two subplans with one fingerprint compute the same rows. Column names are replaced by numbers in the order in which they first appear, so the
-text of a plan becomes independent of what else stood in the query.
+Two subplans with one fingerprint compute the same rows. Column names are replaced by numbers in the order in which they first appear, so
+the text of a plan becomes independent of what else stood in the query.
 """
 
 from __future__ import annotations

@@ -105,8 +105,6 @@ class Node:
         self._check(len(set(self.names)) == len(self.names), f"two columns have one name: {', '.join(self.names)}")
 
 
-
-
 @dataclass(frozen=True)
 class Scan(Node):
     """The rows of a named relation. `source[i]` is what the relation calls the column that the plan calls `columns[i]`."""

@@ -42,11 +42,19 @@ def sql(expression: Expression) -> str:
 
 def quote(name: str) -> str:
     """A name, in backticks unless it is plain."""
-    return name if name.isidentifier() and name.isascii() and name == name.lower() and name not in _WORDS else f"`{name.replace('`', '``')}`"
+    return (
+        name if name.isidentifier() and name.isascii() and name == name.lower() and name not in _WORDS else f"`{name.replace('`', '``')}`"
+    )
 
 
 # Words that cannot stand bare as a name.
-_WORDS = frozenset("all and anti any as between by case cast cross current date desc distinct else end except exists false filter for from full group having in inner intersect interval into is join lateral left like limit map minus natural not null of on or order outer over right row rows select semi set some table then time timestamp to true union unique unknown user using values when where window with array struct".split())
+_WORDS = frozenset(
+    """all and anti any array as between both by case cast cross current date desc distinct else end except exists false filter for from full
+    group having in inner intersect interval into is join lateral left like limit map minus natural not null of on only or order outer over
+    right row rows select semi set some struct table then time timestamp to top true union unique unknown user using values when where window
+    with""".split()
+)
+)
 
 
 class _Renderer:
@@ -103,7 +111,8 @@ class _Renderer:
         if not node.rows:
             return f"SELECT {', '.join(f'CAST(NULL AS {c.type}) AS {quote(c.name)}' for c in node.outputs)} WHERE false"
         return "\nUNION ALL ".join(
-            "SELECT " + ", ".join(f"{sql(value)} AS {quote(column.name)}" for value, column in zip(row, node.outputs, strict=True)) for row in node.rows
+            "SELECT " + ", ".join(f"{sql(value)} AS {quote(column.name)}" for value, column in zip(row, node.outputs, strict=True))
+            for row in node.rows
         )
 
     def _filter(self, node: Filter) -> str:
@@ -126,11 +135,19 @@ class _Renderer:
         return f"SELECT {_list(node.columns)}\nFROM {self._join_body(node)}"
 
     def _join_body(self, node: Join) -> str:
-        left = self._join_body(node.left) if isinstance(node.left, Join) and node.left not in self.shared and node.left.kind not in ("semi", "anti") else self.relation(node.left)
+        left = (
+            self._join_body(node.left)
+            if isinstance(node.left, Join) and node.left not in self.shared and node.left.kind not in ("semi", "anti")
+            else self.relation(node.left)
+        )
         word = JOIN_WORDS[node.kind]
         if node.condition is None:
             # An inner join without a condition says so, or an engine may take it for a slip; the others demand one.
-            return f"{left}\nCROSS JOIN {self.relation(node.right)}" if node.kind == "inner" else f"{left}\n{word} {self.relation(node.right)} ON true"
+            return (
+                f"{left}\nCROSS JOIN {self.relation(node.right)}"
+                if node.kind == "inner"
+                else f"{left}\n{word} {self.relation(node.right)} ON true"
+            )
         return f"{left}\n{word} {self.relation(node.right)} ON {sql(node.condition)}"
 
     def _union(self, node: Union) -> str:
@@ -160,10 +177,10 @@ class _Renderer:
         return text
 
     def _generate(self, node: Generate) -> str:
-        function = "posexplode"
         outer = "OUTER " if node.outer else ""
         names = ", ".join(quote(column.name) for column in (node.position, *node.outputs))
-        return f"SELECT {_list(node.columns)} FROM {self.relation(node.input)}\nLATERAL VIEW {outer}{function}({sql(node.generator)}) g AS {names}"
+        source = f"SELECT {_list(node.columns)} FROM {self.relation(node.input)}"
+        return f"{source}\nLATERAL VIEW {outer}posexplode({sql(node.generator)}) g AS {names}"
 
 
 def _output(output: Output) -> str:

@@ -31,8 +31,10 @@ class Changed:
     removed: int
 
 
-def change_table(name: str, warehouse: Warehouse, statement: str, action: str, write: Callable[[Step, Table], int], reads: Sequence[str] = ()) -> Changed:
-    """One step on one table: `write` writes its files and returns the table's next identity. `reads` are the texts it reads relations by."""
+def change_table(
+    name: str, warehouse: Warehouse, statement: str, action: str, write: Callable[[Step, Table], int], reads: Sequence[str] = ()
+) -> Changed:
+    """One step on one table: `write` writes its files and returns the table's next identity. `reads` are texts that name relations."""
     began = time.time()
     with warehouse.writing:
         for text in reads:
@@ -82,20 +84,21 @@ def write_query(step: Step, table: Table, query: str, names: Sequence[str] | Non
         raise QueryError(f"the query gives {len(given)} columns, {len(wanted)} are to be filled", hint=", ".join(wanted))
     position = {name: i for i, name in enumerate(wanted)}
     listed = ", ".join(f"g{i}" for i in range(len(given)))
-    news = [
-        f"CAST({f'g{position[c.name]}' if c.name in position else 'NULL'} AS {c.type}) AS {quote(c.name)}" for c in table.columns
-    ]
+    news = [f"CAST({f'g{position[c.name]}' if c.name in position else 'NULL'} AS {c.type}) AS {quote(c.name)}" for c in table.columns]
     rows = f"SELECT {', '.join(news)} FROM (\n{query}\n) AS given({listed})"
     version = f"CAST({step.next_version(table.name.lower())} AS BIGINT) AS {VERSION}"
     columns = ", ".join(quote(c.name) for c in table.columns)
     added = f"SELECT '{ADDED}' AS {SIDE}, {table.next_id} + monotonically_increasing_id() AS {ID}, {columns}, {version} FROM ({rows})"
     if or_replace:
         if not table.primary_key:
-            raise QueryError(f'"{table.name}" has no primary key to replace by', hint="use INSERT INTO, or create it with PRIMARY KEY (...)")
+            raise QueryError(
+                f'"{table.name}" has no primary key to replace by', hint="use INSERT INTO, or create it with PRIMARY KEY (...)"
+            )
         on = " AND ".join(f"old.{quote(key)} = new.{quote(key)}" for key in table.primary_key)
         listed_old = ", ".join(f"old.{quote(c.name)}" for c in table.columns)
         old_rows = quote(head(step, table))
-        added += f"\nUNION ALL SELECT '{REMOVED}', old.{ID}, {listed_old}, {version} FROM {old_rows} AS old LEFT SEMI JOIN ({rows}) AS new ON {on}"
+        removed = f"SELECT '{REMOVED}', old.{ID}, {listed_old}, {version} FROM {old_rows} AS old LEFT SEMI JOIN ({rows}) AS new ON {on}"
+        added += f"\nUNION ALL {removed}"
     directory = step.directory(table.name.lower())
     engine.write(added, directory)
     return _next_id(step, directory, table.next_id)

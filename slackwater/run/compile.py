@@ -64,7 +64,7 @@ class Compiled:
 def compile_query(
     name: str, text: str, snapshot: Snapshot, engine: Engine, answers: Callable[[str], Compiled], shown: tuple[str, ...] | None = None
 ) -> Compiled:
-    """What keeps the query `text` as the view `name`. `answers` gives the compiled form of views that it reads, `shown` its columns' names."""
+    """What keeps the query `text` as the view `name`. `answers` compiles views that it reads; `shown` are its columns' names."""
     reads = []
     for relation in relations_in(text):
         if relation.name.lower() not in reads:
@@ -84,9 +84,16 @@ def compile_query(
 
 
 def _whole(
-    name: str, text: str, reads: tuple[str, ...], snapshot: Snapshot, engine: Engine, answers: Callable[[str], Compiled], reason: Unsupported,
+    name: str,
+    text: str,
+    reads: tuple[str, ...],
+    snapshot: Snapshot,
+    engine: Engine,
+    answers: Callable[[str], Compiled],
+    reason: Unsupported,
     shown: tuple[str, ...] | None,
-) -> Compiled:  # fmt: skip
+) -> Compiled:
+    """A query that is computed whole, and why."""
     given = _columns_by_engine(text, reads, snapshot, engine)
     columns = _columns(tuple(c.name for c in given), given, shown)
     sources: list[str] = []
@@ -122,7 +129,9 @@ def _down_to_traces(plan: Node, snapshot: Snapshot, answers: Callable[[str], Com
         # The other view's plan was bound on its own: its names get an ending that this plan cannot have.
         answer = rename(answers(relation.name).answer, lambda name: f"{name}__{number}")
         by_source = {source.lower(): f"{source}__{number}" for source in (c.name for c in relation.columns)}
-        return Project(answer, tuple(Output(out, column(by_source[source.lower()])) for source, out in zip(node.source, node.outputs, strict=True)))
+        return Project(
+            answer, tuple(Output(out, column(by_source[source.lower()])) for source, out in zip(node.source, node.outputs, strict=True))
+        )
 
     return plan.transform(replaced)
 

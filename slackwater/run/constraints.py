@@ -22,11 +22,15 @@ def check_rows(step: Step, table: Table, batch: Batch) -> None:
     trace = step.traces[key]
     name = f"{key}@arrived"
     warehouse.engine.register(name, trace, Reading(batch.added), warehouse.files, hidden=False)
-    checks = [f"SELECT '{column}' AS problem, CAST(NULL AS STRING) AS at FROM {quote(name)} WHERE {quote(column)} IS NULL" for column in required]
+    checks = [
+        f"SELECT '{column}' AS problem, CAST(NULL AS STRING) AS at FROM {quote(name)} WHERE {quote(column)} IS NULL" for column in required
+    ]
     if table.primary_key:
         keys = ", ".join(quote(column) for column in table.primary_key)
         shown = "concat_ws(', ', " + ", ".join(f"CAST(k.{quote(column)} AS STRING)" for column in table.primary_key) + ")"
-        checks.append(f"SELECT '' AS problem, {shown} AS at FROM (SELECT {keys} FROM {quote(name)} GROUP BY {keys} HAVING count(*) > 1) AS k")
+        checks.append(
+            f"SELECT '' AS problem, {shown} AS at FROM (SELECT {keys} FROM {quote(name)} GROUP BY {keys} HAVING count(*) > 1) AS k"
+        )
         if len(trace.batches) > 1:
             rest = f"{key}@rest"
             warehouse.engine.register(rest, trace, trace.part(KEPT, batch.version - 1, batch.version), warehouse.files, hidden=False)
@@ -57,4 +61,6 @@ def table_column(table: Table, piece: Piece, text: str) -> str:
 
 def refuse_append_only(table: Table, action: str) -> None:
     if table.append_only:
-        raise QueryError(f'table "{table.name}" is append-only: {action} is not allowed', hint="create it without append_only to change rows")
+        raise QueryError(
+            f'table "{table.name}" is append-only: {action} is not allowed', hint="create it without append_only to change rows"
+        )

@@ -1,7 +1,7 @@
 """Which expression of a view failed.
 
-Engines say that a division by zero happened, not always where. After a failure the path's expressions are tried one by one, from the sources
-upwards, until one fails: slow, but only ever done when something is wrong, and it is what the user needs to know.
+Engines say that a division by zero happened, not always where. After a failure the path's expressions are tried one by one, from the
+sources upwards, until one fails: slow, but only ever done when something is wrong, and it is what the user needs to know.
 """
 
 from __future__ import annotations

@@ -33,7 +33,9 @@ def create_table(statement: CreateTable, warehouse: Warehouse) -> str:
         if statement.query is not None:
             refresh_on_read(statement.query, warehouse)
         step = Step(warehouse)
-        if (message := _already(statement.name, "table", step.before, statement.if_not_exists, statement.or_replace, statement.text)) is not None:
+        if (
+            message := _already(statement.name, "table", step.before, statement.if_not_exists, statement.or_replace, statement.text)
+        ) is not None:
             return message
         if statement.or_replace:
             _drop_in(step, statement.name, warehouse)
@@ -63,7 +65,9 @@ def create_view(statement: CreateView, warehouse: Warehouse) -> str:
     began = time.time()
     with warehouse.writing:
         step = Step(warehouse)
-        if (message := _already(statement.name, "view", step.before, statement.if_not_exists, statement.or_replace, statement.text)) is not None:
+        if (
+            message := _already(statement.name, "view", step.before, statement.if_not_exists, statement.or_replace, statement.text)
+        ) is not None:
             return message
         form = preview(statement, step.before, warehouse)
         old = step.before.relations.get(statement.name.lower())
@@ -119,7 +123,12 @@ def drop(statement: Drop, warehouse: Warehouse) -> str:
             raise AssertionError
         kind = "view" if isinstance(relation, View) else "table"
         if kind != statement.kind:
-            raise QueryError(f'"{relation.name}" is a {kind}', text=statement.text, place=statement.name.place, hint=f"DROP {kind.upper()} {relation.name}")
+            raise QueryError(
+                f'"{relation.name}" is a {kind}',
+                text=statement.text,
+                place=statement.name.place,
+                hint=f"DROP {kind.upper()} {relation.name}",
+            )
         _drop_in(step, relation.name, warehouse)
         step.done([Done(f"drop {kind}", relation.name, statement.text, time.time(), 0.0, step=step.id)])
         step.commit()
@@ -158,7 +167,9 @@ def _already(name: Piece, wanted: str, snapshot: Snapshot, if_not_exists: bool, 
         return None
     if if_not_exists:
         return f"{name} exists already"
-    raise QueryError(f'there is already a {kind} called "{found.name}"', text=text, place=name.place, hint="drop it first, or use OR REPLACE")
+    raise QueryError(
+        f'there is already a {kind} called "{found.name}"', text=text, place=name.place, hint="drop it first, or use OR REPLACE"
+    )
 
 
 def _check_columns(columns: tuple[Column, ...], statement: CreateTable) -> None:

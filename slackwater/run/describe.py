@@ -16,7 +16,10 @@ from slackwater.sql.kinds import Describe, Show
 def show(statement: Show, warehouse: Warehouse) -> Result:
     snapshot = warehouse.catalog.snapshot()
     if statement.what == "tables":
-        rows = [(t.name, snapshot.traces[t.name.lower()].rows, snapshot.traces[t.name.lower()].version, ", ".join(t.primary_key)) for t in snapshot.tables]
+        rows = [
+            (t.name, snapshot.traces[t.name.lower()].rows, snapshot.traces[t.name.lower()].version, ", ".join(t.primary_key))
+            for t in snapshot.tables
+        ]
         return Result.of_rows(["table", "rows", "version", "primary key"], rows)
     if statement.what == "views":
         return Result.of_rows(["view", "refresh", "state", "refreshed"], [_view_line(view, snapshot) for view in snapshot.views])

@@ -16,7 +16,7 @@ from slackwater.sql.bind import bind
 
 @contextmanager
 def checked(expressions: Iterable[Piece | None], source: str, step: Step) -> Iterator[None]:
-    """Run a statement made from `expressions` over the FROM clause `source`. If the engine refuses it, say what is wrong with which of them."""
+    """Run a statement made from `expressions` over the FROM clause `source`. If the engine refuses it, say which of them is wrong."""
     try:
         yield
     except QueryError:

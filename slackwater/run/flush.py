@@ -45,7 +45,11 @@ def statement_of(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int]
         return None
     if isinstance(path, Whole):
         return _computed_whole(path, now, step)
-    plan = first_flush(path.top) if seen is None else next_flush(path.top, path.name, moved, {source: step.traces[source].rows for source in now})
+    plan = (
+        first_flush(path.top)
+        if seen is None
+        else next_flush(path.top, path.name, moved, {source: step.traces[source].rows for source in now})
+    )
     if plan is None:
         return None
     for name in _parts(plan):
@@ -63,6 +67,7 @@ def moves(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], trace
 
 def stored(plan: Node, columns: tuple[Column, ...], version: int | str) -> Node:
     """A flush's rows as they are written: of the trace's types, with the batch's version."""
+
     def as_type(c: Column) -> Output:
         return Output(c, exp.cast(column(c.name), c.type, dialect="spark"))
 

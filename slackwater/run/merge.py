@@ -32,7 +32,8 @@ def merge(statement: Merge, warehouse: Warehouse) -> Changed:
             news.append(f"CAST({_merge_value(statement, table, c.name, target, source, step)} AS {c.type}) AS new_{i}")
         olds = [f"{quote(target)}.{quote(c.name)} AS old_{i}" for i, c in enumerate(table.columns)]
         on = readable(statement.on, step.before, warehouse)
-        joined = f"SELECT {action} AS clause, {quote(target)}.{ID}, {', '.join(news + olds)} FROM {quote(head(step, table))} AS {quote(target)} FULL JOIN {marked} AS {quote(source)} ON {on}"
+        columns = f"{action} AS clause, {quote(target)}.{ID}, {', '.join(news + olds)}"
+        joined = f"SELECT {columns} FROM {quote(head(step, table))} AS {quote(target)} FULL JOIN {marked} AS {quote(source)} ON {on}"
         kinds = " ".join(f"WHEN {i} THEN '{clause.action}'" for i, clause in enumerate(statement.clauses, start=1))
         columns = ", ".join(f"new_{i}, old_{i}" for i in range(len(table.columns)))
         rows = f"SELECT CASE clause {kinds} END AS action, {ID}, {columns} FROM ({joined}) WHERE clause > 0"

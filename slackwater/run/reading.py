@@ -1,7 +1,7 @@
 """Reading tables and views, all of them as of one consistent version.
 
-A view answers as of the versions of the tables that its last refresh has seen. What is read together with it is read as of the same ones, so
-a query never sees a table that is ahead of a view. Views whose trigger is `on read` are brought up to date before (see refresh.py).
+A view answers as of the versions of the tables that its last refresh has seen. What is read together with it is read as of the same ones,
+so a query never sees a table that is ahead of a view. Views whose trigger is `on read` are brought up to date before (see refresh.py).
 """
 
 from __future__ import annotations
@@ -68,7 +68,11 @@ def define_view(view: View, snapshot: Snapshot, warehouse: Warehouse, versions: 
         at[buffer] = versions.get(buffer, traces[buffer].version)
 
     def pinned(node: Node) -> Node:
-        return Scan(define_trace(traces[node.relation], at[node.relation], warehouse), node.source, node.outputs) if isinstance(node, Scan) else node
+        return (
+            Scan(define_trace(traces[node.relation], at[node.relation], warehouse), node.source, node.outputs)
+            if isinstance(node, Scan)
+            else node
+        )
 
     name = f"{view.name.lower()}@" + ",".join(str(version) for version in at.values())
     order = f"\nORDER BY {', '.join(form.order)}" if form.order else ""

@@ -42,7 +42,8 @@ class Refreshed:
             return f"{self.view}: failed, keeps its last answer: {self.error.message}"
         if not self.flushed:
             return f"{self.view}: nothing new"
-        return f"{self.view}: {self.added} rows added, {self.removed} removed; {self.flushed} of {self.paths} paths flushed in {self.seconds:.2f} s"
+        rows = f"{self.added} rows added, {self.removed} removed"
+        return f"{self.view}: {rows}; {self.flushed} of {self.paths} paths flushed in {self.seconds:.2f} s"
 
 
 def refresh(names: Iterable[str], warehouse: Warehouse, statement: str = "") -> list[Refreshed]:

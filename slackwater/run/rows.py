@@ -38,7 +38,8 @@ def to_arrow(data: Any, schema: pa.Schema) -> pa.Table:
     if isinstance(data, Iterator):
         return _from_rows(list(data), schema)
     raise QueryError(
-        f"cannot insert a {type(data).__name__}", hint="give a list of tuples or dicts, a pandas DataFrame, an Arrow table or a Spark DataFrame"
+        f"cannot insert a {type(data).__name__}",
+        hint="give a list of tuples or dicts, a pandas DataFrame, an Arrow table or a Spark DataFrame",
     )
 
 

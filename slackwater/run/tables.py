@@ -65,7 +65,9 @@ def update(statement: Update, warehouse: Warehouse) -> Changed:
         refuse_append_only(table, "update")
         alias = statement.alias or statement.table
         set_to = assigned(table, statement.assignments, step, statement.text)
-        news = [f"CAST({set_to.get(c.name, f'{quote(alias)}.{quote(c.name)}')} AS {c.type}) AS new_{i}" for i, c in enumerate(table.columns)]
+        news = [
+            f"CAST({set_to.get(c.name, f'{quote(alias)}.{quote(c.name)}')} AS {c.type}) AS new_{i}" for i, c in enumerate(table.columns)
+        ]
         olds = [f"{quote(alias)}.{quote(c.name)} AS old_{i}" for i, c in enumerate(table.columns)]
         rows = f"SELECT 'update' AS action, {quote(alias)}.{ID}, {', '.join(news + olds)} FROM {quote(head(step, table))} AS {quote(alias)}"
         if statement.where is not None:
@@ -73,7 +75,9 @@ def update(statement: Update, warehouse: Warehouse) -> Changed:
         with checked([*(value for _, value in statement.assignments), statement.where], f"{quote(table.name)} AS {quote(alias)}", step):
             return write_actions(step, table, rows)
 
-    return change_table(statement.table, warehouse, statement.text, "update", write, _texts(statement.where, *(value for _, value in statement.assignments)))
+    return change_table(
+        statement.table, warehouse, statement.text, "update", write, _texts(statement.where, *(value for _, value in statement.assignments))
+    )
 
 
 def delete(statement: Delete, warehouse: Warehouse) -> Changed:

@@ -149,4 +149,3 @@ class Engine:
         """A flush: its rows as Parquet below `directory`, arrivals and departures in folders of their own."""
         with translated(statement):
             self.spark.sql(statement).write.mode("overwrite").partitionBy(SIDE).parquet(directory)
-

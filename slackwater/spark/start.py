@@ -1,10 +1,10 @@
 """Start an engine, or take the one that was given.
 
-    "spark"                     Spark in this process, all cores
-    "local[2]", "spark://..."   a Spark master
-    "sc://host:port"            a Spark Connect server
-    "sail"                      Sail in this process
-    a SparkSession              yours: we neither configure nor stop it
+"spark"                     Spark in this process, all cores
+"local[2]", "spark://..."   a Spark master
+"sc://host:port"            a Spark Connect server
+"sail"                      Sail in this process
+a SparkSession              yours: we neither configure nor stop it
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ SETTINGS = {
 SAIL_SETTINGS = {
     # Footers leave NaN out of a column's smallest and largest value. Sail believes them: NaN and 1.5 would be one group.
     "SAIL_EXECUTION__COLLECT_STATISTICS": "false",
+    # For the same reason a filter for NaN would skip the row groups that hold it.
+    "SAIL_PARQUET__PRUNING": "false",
 }
 
 
@@ -59,7 +61,9 @@ def start(engine: str | SparkSession | Any) -> Engine:
 
 def _spark(master: str) -> Engine:
     if not master.startswith(("local", "spark://", "yarn", "k8s://")):
-        raise WarehouseError(f'unknown engine "{master}"', hint='use "spark", "sail", a master such as "local[2]", or a Connect URL "sc://..."')
+        raise WarehouseError(
+            f'unknown engine "{master}"', hint='use "spark", "sail", a master such as "local[2]", or a Connect URL "sc://..."'
+        )
     java = find_java()
     if java is None:
         raise WarehouseError("Spark needs Java 17 or newer, and none was found", hint='install one, or: pip install "slackwater[java]"')

@@ -121,6 +121,8 @@ class _Attach:
             return self._once(expression, self._nested)
         if isinstance(expression, exp.Not):
             return self._negated(without_brackets(expression.this))
+        if isinstance(expression, exp.EQ) and expression.expression == exp.false():
+            return self._negated(without_brackets(expression.this))  # as Spark simplifies it, which for IN is not the same
         return rebuild(expression, {key: self._argument(value) for key, value in expression.args.items()})
 
     def _argument(self, value: object) -> object:

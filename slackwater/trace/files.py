@@ -33,7 +33,9 @@ class Files:
         except OSError as problem:
             raise WarehouseError(f"cannot create the warehouse at {self.root}: {problem.strerror}") from problem
         if not os.access(self.root, os.W_OK):
-            raise WarehouseError(f"cannot write to the warehouse at {self.root}", hint="open it with read_only=True, or check its permissions")
+            raise WarehouseError(
+                f"cannot write to the warehouse at {self.root}", hint="open it with read_only=True, or check its permissions"
+            )
 
     def batch_directory(self, trace: str, step: str) -> str:
         """Where a step writes its batch of a trace."""

@@ -135,8 +135,7 @@ class Trace:
 
 
 def _reading(files: tuple[File, ...], without: tuple[File, ...], later: bool) -> Reading:
-    """Only files that can matter are looked at: rows of a table are numbered as they arrive, so those that just came share no range with those
-    that just left."""
+    """Only files that can matter are looked at: a table numbers its rows, so those that just came share no range with older ones that left."""
     return Reading(files, tuple(w for w in without if any(w.may_share(file) for file in files)), later)
 
 
