@@ -260,7 +260,7 @@ class Demo:
         for title, refresh, recompute in self.costs:
             table.add_row(title, *_numbers(refresh), *_numbers(recompute), _ratio(recompute.cpu, refresh.cpu))
         table.add_section()
-        refresh, recompute = (_total([cost[at] for cost in self.costs]) for at in (1, 2))
+        refresh, recompute = _total([cost for _, cost, _ in self.costs]), _total([cost for _, _, cost in self.costs])
         table.add_row("all", *_numbers(refresh), *_numbers(recompute), f"[bold]{_ratio(recompute.cpu, refresh.cpu)}[/]")
         self.console.print(table)
         middle = statistics.median(recompute.cpu / max(refresh.cpu, 0.001) for _, refresh, recompute in self.costs)

@@ -49,11 +49,10 @@ def quote(name: str) -> str:
 
 # Words that cannot stand bare as a name.
 _WORDS = frozenset(
-    """all and anti any array as between both by case cast cross current date desc distinct else end except exists false filter for from full
-    group having in inner intersect interval into is join lateral left like limit map minus natural not null of on only or order outer over
-    right row rows select semi set some struct table then time timestamp to top true union unique unknown user using values when where window
-    with""".split()
-)
+    """all and anti any array as between both by case cast cross current date desc distinct else end except exists false filter for from
+    full group having in inner intersect interval into is join lateral left like limit map minus natural not null of on only or order outer
+    over right row rows select semi set some struct table then time timestamp to top true union unique unknown user using values when where
+    window with""".split()
 )
 
 

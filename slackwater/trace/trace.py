@@ -135,7 +135,7 @@ class Trace:
 
 
 def _reading(files: tuple[File, ...], without: tuple[File, ...], later: bool) -> Reading:
-    """Only files that can matter are looked at: a table numbers its rows, so those that just came share no range with older ones that left."""
+    """Only files that can matter are looked at: a table numbers its rows, so those that just came share no range with older ones."""
     return Reading(files, tuple(w for w in without if any(w.may_share(file) for file in files)), later)
 
 
