@@ -23,7 +23,7 @@ demo: $(READY) ## the car plant: data arrives, views move, and what each step co
 	$(RUN) -m examples.car_plant
 
 test: $(READY) ## everything that must hold, under 15 minutes on two cores
-	$(RUN) -m pytest $(ARGS)
+	$(RUN) -m pytest --numprocesses 2 --dist loadgroup $(ARGS)
 
 lint: $(READY) ## style and types
 	$(RUN) -m ruff check .

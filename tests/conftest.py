@@ -42,3 +42,17 @@ def spark_db(spark_session: Any, tmp_path: Path) -> Iterator[slackwater.Session]
     """A fresh warehouse on Spark."""
     with talking_to("spark"), slackwater.connect(tmp_path / "warehouse", engine=spark_session) as db:
         yield db
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Two processes share the tests: one has Spark, and what takes longest is begun first."""
+    for item in items:
+        if {"spark_session", "spark_db"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    if item.get_closest_marker("xdist_group"):
+        return 0
+    return 1 if "test_tpch" in item.nodeid else 2
