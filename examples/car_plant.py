@@ -190,15 +190,26 @@ class Demo:
         self.show_moves(Counter())
 
     def warm_up(self) -> None:
-        """A JVM is slow at what it does for the first time, so both ways run several times before anything is measured."""
-        with self.console.status("warming up: refreshing and recomputing, alternately"):
-            for _ in range(4):
-                self.db.insert("part_usage", self.plant.run_on("Camera", 30, 1))
-                self.db.insert("part_restock", self.plant.run_on("Camera", 30, 1))
-                self.db.sql("UPDATE station SET supplier = '+1 555 0030' WHERE id = 30")
-                self.db.sql("REFRESH VIEW low_parts")
-                self.read()
-                self.db.recompute("low_parts").to_arrow()
+        """A JVM is slow at what it does for the first time: so both ways run before anything is measured, on every kind of change to come."""
+        plant = self.plant
+        with self.console.status("warming up: refreshing and recomputing"):
+            for _ in range(2):
+                used = plant.run_on("Camera", 30, 2)
+                kinds: list[list[Change]] = [
+                    [("part_usage", used)],
+                    [("part_restock", plant.run_on("Camera", 30, 2))],
+                    ["UPDATE station SET supplier = '+1 555 0030' WHERE id = 30"],
+                    [f"UPDATE part_usage SET worker = 1 WHERE {_these(used)}"],
+                    [("part_usage", plant.run_on("Camera", 30, 2)), ("part_restock", plant.run_on("Camera", 30, 2))],
+                    [f"DELETE FROM part_usage WHERE {_these(used)}"],
+                ]
+                for number, changes in enumerate(kinds):
+                    for change in changes:
+                        self.apply(change)
+                    self.db.sql("REFRESH VIEW low_parts")
+                    self.read()
+                    if number % 2 == 0:  # it is the same statement each time, so it needs fewer rounds
+                        self.db.recompute("low_parts").to_arrow()
         self.answer = self.read()
 
     def day(self) -> Iterator[tuple[str, list[Change]]]:
@@ -206,15 +217,15 @@ class Demo:
         plant = self.plant
         yield "the first shift uses 4,000 parts", [("part_usage", plant.shift(4000))]
         yield "a run on seats at station 2", [("part_usage", plant.run_on("Seat", 2, 22))]
-        yield "40 seats are delivered to station 2", [("part_restock", plant.run_on("Seat", 2, 40))]
+        yield "40 seats arrive at station 2", [("part_restock", plant.run_on("Seat", 2, 40))]
         doors, engines = plant.run_on("Door", 9, 18), plant.run_on("Engine", 3, 23)
-        yield "second shift: many doors at 9, engines at 3", [("part_usage", pa.concat_tables([plant.shift(4000), doors, engines]))]
+        yield "second shift; a run on two parts", [("part_usage", pa.concat_tables([plant.shift(4000), doors, engines]))]
         yield "station 9 gets another supplier", ["UPDATE station SET supplier = '+49 555 9000' WHERE id = 9"]
-        yield "the doors were scanned twice: deleted", [f"DELETE FROM part_usage WHERE {_these(doors)}"]
-        yield "the engines were used at 1, not 3: corrected", [f"UPDATE part_usage SET station = 1 WHERE {_these(engines)}"]
-        yield "a truck brings 30 of all that runs low", [("part_restock", plant.deliver(self.low(), 30))]
+        yield "doors scanned twice: deleted", [f"DELETE FROM part_usage WHERE {_these(doors)}"]
+        yield "engines at the wrong station: fixed", [f"UPDATE part_usage SET station = 1 WHERE {_these(engines)}"]
+        yield "a truck brings what runs low", [("part_restock", plant.deliver(self.low(), 30))]
         yield "station 5 closes", ["DELETE FROM station WHERE id = 5"]
-        yield "night: 8,000 parts used, 6,000 delivered", [("part_usage", plant.shift(8000)), ("part_restock", plant.shift(6000))]
+        yield "night: 8,000 used, 6,000 delivered", [("part_usage", plant.shift(8000)), ("part_restock", plant.shift(6000))]
 
     def apply(self, change: Change) -> None:
         if isinstance(change, str):
@@ -254,7 +265,7 @@ class Demo:
 
     def summary(self) -> None:
         table = Table(box=box.SIMPLE_HEAD, title="What following the view cost, against recomputing it", title_justify="left")
-        table.add_column("step", no_wrap=True, max_width=34)
+        table.add_column("step", no_wrap=True, max_width=36)
         for heading in ("refresh\ns", "\nCPU-s", "recompute\ns", "\nCPU-s", "CPU\nratio"):
             table.add_column(heading, justify="right", no_wrap=True)
         for title, refresh, recompute in self.costs:
@@ -298,7 +309,7 @@ def _total(costs: list[Cost]) -> Cost:
 def main() -> None:
     options = argparse.ArgumentParser(prog="python -m examples.car_plant", description="A view follows its tables: what does it cost?")
     options.add_argument("--engine", default="spark", help="spark (default), sail, or a master or Connect URL")
-    options.add_argument("--rows", type=int, default=6_000_000, help="used parts before the day begins (default %(default)s)")
+    options.add_argument("--rows", type=int, default=10_000_000, help="used parts before the day begins (default %(default)s)")
     options.add_argument("--keep", type=Path, metavar="DIR", help="keep the warehouse in DIR, to look around in it afterwards")
     given = options.parse_args()
     console = Console()

@@ -30,7 +30,7 @@ def flush(path: AnyPath, step: Step, view: str) -> Batch | None:
     batch = None
     if statement is not None:
         directory = step.directory(path.name)
-        step.warehouse.engine.write(statement, directory)
+        step.write(statement, directory, {path.name, *path.sources})
         batch = step.take(path.name, directory)
     step.changes.cursors[path.name] = now
     added, removed = (batch.added_rows, batch.removed_rows) if batch else (0, 0)
