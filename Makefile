@@ -43,12 +43,13 @@ fuzz: $(READY) ## random schemas, views, changes and schedules against recomputa
 mutants: $(READY) ## break each change rule once and see that the suite notices
 	$(RUN) -m tests.mutants $(ARGS)
 
-bench-%: $(READY) ## measure, such as bench-tpch
+bench-%: $(READY) ## run a module of bench/, such as bench-tpch, which generates the data
 	$(RUN) -m bench.$* $(ARGS)
 
-peers: $(READY) ## the same views beside other systems
-	$(RUN) -m bench.peers $(ARGS)
+peers: ## install the systems that benchmarks compare with, each into an environment of its own
+	test -x .peers/duckdb/bin/python || $(PYTHON) -m venv .peers/duckdb
+	.peers/duckdb/bin/python -m pip install --quiet --disable-pip-version-check duckdb
 
 clean: ## remove what was installed and measured
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	rm -rf $(VENV) .peers build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

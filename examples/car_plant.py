@@ -190,7 +190,7 @@ class Demo:
         self.show_moves(Counter())
 
     def warm_up(self) -> None:
-        """A JVM is slow at what it does for the first time: so both ways run before anything is measured, on every kind of change to come."""
+        """A JVM is slow at what it does for the first time: both ways run before anything is measured, on every kind of change to come."""
         plant = self.plant
         with self.console.status("warming up: refreshing and recomputing"):
             for _ in range(2):
@@ -222,10 +222,10 @@ class Demo:
         yield "second shift; a run on two parts", [("part_usage", pa.concat_tables([plant.shift(4000), doors, engines]))]
         yield "station 9 gets another supplier", ["UPDATE station SET supplier = '+49 555 9000' WHERE id = 9"]
         yield "doors scanned twice: deleted", [f"DELETE FROM part_usage WHERE {_these(doors)}"]
-        yield "engines at the wrong station: fixed", [f"UPDATE part_usage SET station = 1 WHERE {_these(engines)}"]
+        yield "engines at the wrong station", [f"UPDATE part_usage SET station = 1 WHERE {_these(engines)}"]
         yield "a truck brings what runs low", [("part_restock", plant.deliver(self.low(), 30))]
         yield "station 5 closes", ["DELETE FROM station WHERE id = 5"]
-        yield "night: 8,000 used, 6,000 delivered", [("part_usage", plant.shift(8000)), ("part_restock", plant.shift(6000))]
+        yield "night: 8,000 used, 6,000 arrive", [("part_usage", plant.shift(8000)), ("part_restock", plant.shift(6000))]
 
     def apply(self, change: Change) -> None:
         if isinstance(change, str):
@@ -265,7 +265,7 @@ class Demo:
 
     def summary(self) -> None:
         table = Table(box=box.SIMPLE_HEAD, title="What following the view cost, against recomputing it", title_justify="left")
-        table.add_column("step", no_wrap=True, max_width=36)
+        table.add_column("step", no_wrap=True, max_width=32)
         for heading in ("refresh\ns", "\nCPU-s", "recompute\ns", "\nCPU-s", "CPU\nratio"):
             table.add_column(heading, justify="right", no_wrap=True)
         for title, refresh, recompute in self.costs:
