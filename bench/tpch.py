@@ -18,7 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-DATA = Path(__file__).parent / ".data"
+DATA = Path(__file__).parent / "data"
 
 
 @dataclass(frozen=True)
