@@ -10,6 +10,7 @@ computed when the view is read.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlglot import exp
 
@@ -37,7 +38,7 @@ class Path:
         """The traces it reads, each once, in the order of the plan."""
         return tuple(dict.fromkeys(node.relation for node in self.top.walk() if isinstance(node, Scan)))
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         return fingerprint(self.top)
 

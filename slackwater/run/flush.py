@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 
 from sqlglot import exp
 
 from slackwater.delta import ADDED, ID, OWN, REMOVED, SIDE, Moved, first_flush, next_flush
+from slackwater.path import Path
 from slackwater.plan import Column, Node, Output, Project, Scan, column, render
 from slackwater.plan.render import quote
 from slackwater.run.compile import AnyPath, Whole
@@ -15,6 +17,8 @@ from slackwater.run.reading import define_relations
 from slackwater.run.warehouse import Step
 from slackwater.sql import rename_relations
 from slackwater.trace import VERSION, Batch, Trace
+
+NO_VERSION = f"CAST(0 AS BIGINT) AS {VERSION}"  # stands in a statement until the batch's version is known
 
 
 def flush(path: AnyPath, step: Step, view: str) -> Batch | None:
@@ -45,19 +49,28 @@ def statement_of(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int]
         return None
     if isinstance(path, Whole):
         return _computed_whole(path, now, step)
-    plan = (
-        first_flush(path.top)
-        if seen is None
-        else next_flush(path.top, path.name, moved, {source: step.traces[source].rows for source in now})
-    )
-    if plan is None:
+    by_size = sorted(now, key=lambda source: step.traces[source].rows)
+    written = _written(path, None if seen is None else tuple(moved.items()), tuple(by_size))
+    if written is None:
         return None
-    for name in _parts(plan):
+    text, parts = written
+    for name in parts:
         source, _, part = name.rpartition("@")
         trace = step.traces[source]
         reading = trace.at(trace.version) if part == OWN else trace.part(part, (seen or {}).get(source, 0), now[source])
         step.warehouse.engine.register(name, trace, reading, step.warehouse.files, hidden=True)
-    return render(stored(plan, path.columns, step.next_version(path.name)))
+    return text.replace(NO_VERSION, f"CAST({step.next_version(path.name)} AS BIGINT) AS {VERSION}")
+
+
+@lru_cache(maxsize=4096)
+def _written(path: Path, moved: tuple[tuple[str, Moved], ...] | None, by_size: tuple[str, ...]) -> tuple[str, tuple[str, ...]] | None:
+    """A flush's statement but for its version, and the parts of sources it reads. Most flushes of a path are written alike."""
+    rank = {source: place for place, source in enumerate(by_size)}
+    plan = first_flush(path.top) if moved is None else next_flush(path.top, path.name, dict(moved), rank)
+    if plan is None:
+        return None
+    parts = tuple(dict.fromkeys(node.relation for node in plan.walk() if isinstance(node, Scan)))
+    return render(stored(plan, path.columns, 0)), parts
 
 
 def moves(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], traces: dict[str, Trace]) -> dict[str, Moved]:
@@ -76,10 +89,6 @@ def stored(plan: Node, columns: tuple[Column, ...], version: int | str) -> Node:
     outputs += [as_type(c) if c.name in here else Output(c, column(c.name)) for c in columns]
     outputs.append(Output(Column(VERSION, "bigint"), exp.cast(exp.Literal.number(version), "bigint")))
     return Project(plan, tuple(outputs))
-
-
-def _parts(plan: Node) -> list[str]:
-    return list(dict.fromkeys(node.relation for node in plan.walk() if isinstance(node, Scan)))
 
 
 def _computed_whole(path: Whole, now: dict[str, int], step: Step) -> str:

@@ -46,6 +46,8 @@ SAIL_SETTINGS = {
     "SAIL_PARQUET__PRUNING": "false",
 }
 
+_stopped: list[Any] = []
+
 
 def start(engine: str | SparkSession | Any) -> Engine:
     """The engine that `connect(engine=...)` names."""
@@ -99,5 +101,7 @@ def _sail() -> Engine:
     def stop() -> None:
         spark.stop()
         server.stop()
+        # A Connect session that is collected while another one starts a thread can hang both: it is never collected.
+        _stopped.append(spark)
 
     return Engine(spark, "sail", stop)

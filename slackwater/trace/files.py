@@ -49,7 +49,7 @@ class Files:
         folder = Path(directory) / f"{SIDE}={side}"
         folder.mkdir(parents=True, exist_ok=True)
         with open(folder / "part-0.parquet", "wb") as sink:
-            pq.write_table(table, sink, compression="zstd")
+            pq.write_table(table, sink, compression="zstd", write_statistics=_with_statistics(table.schema))
             sink.flush()
             os.fsync(sink.fileno())
 
@@ -111,6 +111,11 @@ class Files:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
         return removed
+
+
+def _with_statistics(schema: pa.Schema) -> list[str]:
+    """The columns whose smallest and largest values go into the footer. NaN would be in neither, and engines skip by them: no floats."""
+    return [f.name for f in schema if not pa.types.is_floating(f.type) and not pa.types.is_nested(f.type)]
 
 
 def _ids(facts: pq.FileMetaData) -> tuple[int, int] | None:
