@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help demo test lint format cases fuzz mutants peers clean
+.PHONY: help demo test conformance lint format cases fuzz mutants peers clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -24,6 +24,9 @@ demo: $(READY) ## the car plant: data arrives, views move, and what each step co
 
 test: $(READY) ## everything that must hold, under 15 minutes on two cores
 	$(RUN) -m pytest --numprocesses 2 --dist loadgroup $(ARGS)
+
+conformance: $(READY) ## every case file on Spark, and on Sail under every schedule
+	SLACKWATER_ALL_CASES=1 $(RUN) -m pytest --numprocesses 2 --dist loadgroup tests/test_cases.py $(ARGS)
 
 lint: $(READY) ## style and types
 	$(RUN) -m ruff check .

@@ -44,12 +44,8 @@ def spark_db(spark_session: Any, tmp_path: Path) -> Iterator[slackwater.Session]
         yield db
 
 
-@pytest.hookimpl(tryfirst=True)  # before the groups are read
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Two processes share the tests: one has Spark, and what takes longest is begun first."""
-    for item in items:
-        if {"spark_session", "spark_db"} & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+    """Two processes share the tests, and what takes longest is begun first."""
     items.sort(key=_turn)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import slackwater
 from bench import tpch
 from tests.tpch_steps import check_all, create_all, load_steps, mixed_steps
@@ -10,6 +12,7 @@ SCALE_FACTOR = 0.01
 STEPS = 3
 
 
+@pytest.mark.xdist_group("spark")
 def test_all_22_views_equal_batch_after_every_step(spark_db: slackwater.Session) -> None:
     data = tpch.load(SCALE_FACTOR)
     create_all(spark_db, SCALE_FACTOR)
