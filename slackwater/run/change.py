@@ -100,7 +100,7 @@ def write_query(step: Step, table: Table, query: str, names: Sequence[str] | Non
         removed = f"SELECT '{REMOVED}', old.{ID}, {listed_old}, {version} FROM {old_rows} AS old LEFT SEMI JOIN ({rows}) AS new ON {on}"
         added += f"\nUNION ALL {removed}"
     directory = step.directory(table.name.lower())
-    step.write(added, directory, step.traces)
+    engine.write(added, directory)
     return _next_id(step, directory, table.next_id)
 
 
@@ -112,7 +112,7 @@ def write_actions(step: Step, table: Table, rows: str) -> int:
     version = f"CAST({step.next_version(table.name.lower())} AS BIGINT) AS {VERSION}"
     id = f"CASE side WHEN '{REMOVED}' THEN {ID} ELSE {table.next_id} + monotonically_increasing_id() END AS {ID}"
     directory = step.directory(table.name.lower())
-    step.write(f"SELECT side AS {SIDE}, {id}, {values}, {version} FROM ({sides}) WHERE {shown}", directory, step.traces)
+    step.warehouse.engine.write(f"SELECT side AS {SIDE}, {id}, {values}, {version} FROM ({sides}) WHERE {shown}", directory)
     return _next_id(step, directory, table.next_id)
 
 

@@ -34,7 +34,7 @@ def flush(path: AnyPath, step: Step, view: str) -> Batch | None:
     batch = None
     if statement is not None:
         directory = step.directory(path.name)
-        step.write(statement, directory, {path.name, *path.sources})
+        step.warehouse.engine.write(statement, directory)
         batch = step.take(path.name, directory)
     step.changes.cursors[path.name] = now
     added, removed = (batch.added_rows, batch.removed_rows) if batch else (0, 0)

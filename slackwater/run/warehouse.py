@@ -8,18 +8,13 @@ import uuid
 from collections.abc import Iterable
 from pathlib import Path
 
-import pyarrow.compute as pc
-
 from slackwater.catalog import Catalog, Changes, Done, Lease, Snapshot
-from slackwater.delta import ADDED, REMOVED, SIDE
 from slackwater.errors import WarehouseError
 from slackwater.run.progress import Event, Listener
 from slackwater.run.schedule import Schedule
 from slackwater.spark import Engine
 from slackwater.trace import Batch, Files, Trace
 
-LITTLE = 8 << 20  # bytes
-FEW_ROWS = 200_000
 GRACE = 60.0  # seconds for which folded batches stay readable
 
 
@@ -44,21 +39,6 @@ class Warehouse:
         """Remove what steps left behind that did not finish."""
         snapshot = self.catalog.snapshot()
         return self.files.remove_orphans((trace.name, batch.step) for trace in snapshot.traces.values() for batch in trace.batches)
-
-    def write(self, statement: str, directory: str, read: int) -> None:
-        """The rows of a statement, as a batch below `directory`. `read` is how many bytes it reads.
-
-        Spark's own writer costs a fifth of a second before it has written anything, so what comes from little data is written here. Sail's
-        does not.
-        """
-        rows = self.engine.few(statement, FEW_ROWS) if self.engine.kind != "sail" and read <= LITTLE else None
-        if rows is None:
-            self.engine.write(statement, directory)
-            return
-        for side in (ADDED, REMOVED):
-            part = rows.filter(pc.equal(rows.column(SIDE), side)).drop_columns([SIDE])
-            if part.num_rows:
-                self.files.write_arrow(part, directory, side)
 
     def retire(self, directories: list[str]) -> None:
         """Remove folded batches once readers that may have opened them have had time to finish."""
@@ -125,10 +105,6 @@ class Step:
         directory = self.warehouse.files.batch_directory(trace, self.id)
         self._directories.append(directory)
         return directory
-
-    def write(self, statement: str, directory: str, reads: Iterable[str]) -> None:
-        """The rows of a statement, as a batch below `directory`. `reads` are the traces it may read."""
-        self.warehouse.write(statement, directory, sum(self.traces[name].bytes for name in reads))
 
     def take(self, trace: str, directory: str) -> Batch | None:
         """Take what was written below `directory` as the trace's next batch; None if there is no row in it."""

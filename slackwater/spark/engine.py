@@ -145,15 +145,6 @@ class Engine:
         rows = self.arrow(f"EXPLAIN {statement}").to_pylist()
         return "\n".join(str(value) for row in rows for value in row.values())
 
-    def few(self, statement: str, most: int) -> pa.Table | None:
-        """A query's rows if there are at most so many and Arrow can hand them over as they are; None otherwise."""
-        with translated(statement):
-            rows = self.spark.sql(statement)
-            if any("interval" in field.dataType.simpleString() for field in rows.schema.fields):
-                return None  # Arrow has no type for them that Spark reads from Parquet
-            found = rows.limit(most + 1).toArrow()
-        return found if found.num_rows <= most else None
-
     def write(self, statement: str, directory: str) -> None:
         """A flush: its rows as Parquet below `directory`, arrivals and departures in folders of their own."""
         with translated(statement):

@@ -31,7 +31,7 @@ SETTINGS = {
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # a trace names its files: no listing job
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # fewer, larger files
     "spark.sql.autoBroadcastJoinThreshold": "32m",
-    "spark.driver.memory": os.environ.get("SLACKWATER_MEMORY", "2g"),
+    "spark.driver.memory": os.environ.get("SLACKWATER_MEMORY", "4g"),
     # ParallelGC takes about 10% less CPU than G1; what fails is raised, so the log stays quiet.
     "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={LOG.as_uri()}",
     "spark.sql.debug.maxToStringFields": "200",
