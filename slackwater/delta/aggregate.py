@@ -113,15 +113,24 @@ def _recompute(node: Aggregate, own: Rows, delta: Change, derive: Derivation) ->
 
 def _of_groups(own: Rows, touched: Node) -> Rows:
     """What this path wrote for the touched groups."""
-    groups = Project(touched, (Output(Column("touched_id", "string"), group_identity(touched.names)),))
+    groups = Project(touched, (Output(Column("touched_id", "string"), group_identity(touched.columns)),))
     assert own.id is not None
     return Rows(Join(own.plan, groups, "semi", exp.EQ(this=column(own.id), expression=column("touched_id"))), own.id)
 
 
 def _identified(groups: Node, node: Aggregate) -> Rows:
     outputs = keep_outputs(groups, node.names)
-    return Rows(Project(groups, (*outputs, Output(Column(ID, "string"), group_identity(node.keys)))), ID)
+    return Rows(Project(groups, (*outputs, Output(Column(ID, "string"), group_identity(node.columns[: len(node.keys)])))), ID)
 
 
-def group_identity(keys: tuple[str, ...]) -> Expression:
-    return identity(*(column(key) for key in keys)) if keys else exp.Literal.string("all")
+def group_identity(keys: tuple[Column, ...]) -> Expression:
+    """A group's identity, from the columns it is named by."""
+    return identity(*(_hashable(key) for key in keys)) if keys else exp.Literal.string("all")
+
+
+def _hashable(key: Column) -> Expression:
+    if not key.type.startswith(("array", "struct", "map")):
+        return column(key.name)
+    # The hash passes over NULLs inside a value, too: [1, NULL] and [NULL, 1] would be one. Their text is not.
+    named = exp.Anonymous(this="named_struct", expressions=[exp.Literal.string("v"), column(key.name)])
+    return exp.Anonymous(this="to_json", expressions=[named])

@@ -6,6 +6,7 @@ so a query never sees a table that is ahead of a view. Views whose trigger is `o
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 
 from slackwater.catalog import Snapshot, Table, View
@@ -114,8 +115,9 @@ def recompute(view: View, snapshot: Snapshot, warehouse: Warehouse) -> str:
         if isinstance(relation, Table):
             names[key] = define_trace(snapshot.traces[key], snapshot.traces[key].version, warehouse)
         else:
-            names[key] = f"{key}@scratch"
             shown = ", ".join(quote(c.name) for c in relation.columns)
             listed = f"SELECT * FROM (\n{recompute(relation, snapshot, warehouse)}\n) AS scratch({shown})"
+            # Named by its text, in which the versions of all it reads stand: another version is another name.
+            names[key] = f"{key}@scratch {hashlib.sha256(listed.encode()).hexdigest()[:16]}"
             warehouse.engine.define(names[key], listed)
     return rename_relations(view.text, lambda name: names[name.lower()])

@@ -44,6 +44,7 @@ SAIL_SETTINGS = {
     "SAIL_EXECUTION__COLLECT_STATISTICS": "false",
     # For the same reason a filter for NaN would skip the row groups that hold it.
     "SAIL_PARQUET__PRUNING": "false",
+    "SAIL_PARQUET__ENABLE_PAGE_INDEX": "false",
 }
 
 _stopped: list[Any] = []
