@@ -122,13 +122,6 @@ class Engine:
         with self._lock:
             self._name(name, rows)
 
-    def read_files(self, name: str, format: str, path: str, columns: Sequence[Column], options: dict[str, str]) -> None:
-        """Give the rows of outside files a name; a row that does not fit its column's type is an error, not a NULL."""
-        schema = ", ".join(f"{quote(c.name)} {c.type}" for c in columns)
-        reader = self.spark.read.schema(schema) if format != "parquet" else self.spark.read
-        with self._lock, translated(f"COPY FROM {path}"):
-            self._name(name, reader.options(**options).format(format).load(path))
-
     # Running.
 
     def arrow(self, statement: str) -> pa.Table:
