@@ -45,6 +45,8 @@ SAIL_SETTINGS = {
     # For the same reason a filter for NaN would skip the row groups that hold it.
     "SAIL_PARQUET__PRUNING": "false",
     "SAIL_PARQUET__ENABLE_PAGE_INDEX": "false",
+    # Sail forgets a session that was idle for five minutes. Ours lives as long as its user's: ten years.
+    "SAIL_SPARK__SESSION_TIMEOUT_SECS": "315360000",
 }
 
 _stopped: list[Any] = []
