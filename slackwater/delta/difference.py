@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
-from slackwater.delta.rows import ADDED, ID, REMOVED, SIDE, Rows
+from slackwater.delta.rows import ADDED, ID, REMOVED, SIDE, Rows, keep_outputs
 from slackwater.plan import Column, Filter, Generate, Join, Node, Output, Project, column, conjunction
 from slackwater.plan.nodes import Expression
 
@@ -36,7 +36,7 @@ def emit(plan: Node, columns: Sequence[Column], id: Expression, values: Mapping[
     by_name = {c.name: c for c in columns}
     is_old = _there(OLD_PREFIX + ID)
     new_columns = {name: Column(f"new_{name}", by_name[name].type) for name in values}
-    computed = Project(
+    both = Project(
         plan,
         (
             Output(Column("is_old", "boolean"), is_old),
@@ -47,10 +47,18 @@ def emit(plan: Node, columns: Sequence[Column], id: Expression, values: Mapping[
             *(Output(Column(OLD_PREFIX + name, by_name[name].type), column(OLD_PREFIX + name)) for name in values),
         ),
     )
-    differing = Filter(computed, _differs(columns))
-    sides = Generate(differing, exp.Array(expressions=[exp.false(), exp.true()]), Column("turn", "int"), (Column("arrives", "boolean"),))
-    present = exp.If(this=column("arrives"), true=column("is_new"), false=column("is_old"))
-    shown = Filter(sides, present)
+    # Columns, not a filter: from a filter over so many computed columns Spark infers a constraint for every subset of them.
+    differs = _differs(columns)
+    compared = Project(
+        both,
+        (
+            *(output for output in keep_outputs(both, both.names) if output.name not in ("is_old", "is_new")),
+            Output(Column("leaves", "boolean"), exp.and_(column("is_old"), differs)),
+            Output(Column("comes", "boolean"), exp.and_(column("is_new"), differs.copy())),
+        ),
+    )
+    sides = Generate(compared, exp.Array(expressions=[exp.false(), exp.true()]), Column("turn", "int"), (Column("arrives", "boolean"),))
+    shown = Filter(sides, _turn("comes", "leaves"))
     side = exp.If(this=column("arrives"), true=exp.Literal.string(ADDED), false=exp.Literal.string(REMOVED))
     outputs = [Output(Column(SIDE, "string"), side), Output(Column(ID, "string"), _turn("new__id", OLD_PREFIX + ID))]
     outputs += [Output(by_name[name], _turn(f"new_{name}", OLD_PREFIX + name)) for name in values]

@@ -18,8 +18,8 @@ WITH part_1 AS (
   GROUP BY touched_0
 )
 SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old__id`) AS _id, IF(`arrives`, `new_region_3`, `old_region_3`) AS region_3, IF(`arrives`, `new_count_customer_5_value`, `old_count_customer_5_value`) AS count_customer_5_value FROM (
-  SELECT is_old, is_new, new__id, old__id, new_region_3, new_count_customer_5_value, old_region_3, old_count_customer_5_value, turn, arrives FROM (
-    SELECT is_old, is_new, new__id, old__id, new_region_3, new_count_customer_5_value, old_region_3, old_count_customer_5_value FROM (
+  SELECT new__id, old__id, new_region_3, new_count_customer_5_value, old_region_3, old_count_customer_5_value, leaves, comes, turn, arrives FROM (
+    SELECT new__id, old__id, new_region_3, new_count_customer_5_value, old_region_3, old_count_customer_5_value, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_count_customer_5_value` IS NOT DISTINCT FROM `old_count_customer_5_value`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_count_customer_5_value` IS NOT DISTINCT FROM `old_count_customer_5_value`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, NOT `_id` IS NULL AS is_new, `_id` AS new__id, old__id, `region_3` AS new_region_3, `count_customer_5_value` AS new_count_customer_5_value, old_region_3, old_count_customer_5_value
       FROM (
         SELECT region_3, count_customer_5_value, CONCAT_WS('.', HEX(XXHASH64(1, `region_3`, 3)), HEX(XXHASH64(2, `region_3`, 3))) AS _id FROM (
@@ -43,11 +43,10 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
         )
       ) ON `_id` = `old__id`
     )
-    WHERE NOT ((`is_old` AND `is_new`) AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_count_customer_5_value` IS NOT DISTINCT FROM `old_count_customer_5_value`)
   )
   LATERAL VIEW posexplode(ARRAY(FALSE, TRUE)) g AS turn, arrives
 )
-WHERE IF(`arrives`, `is_new`, `is_old`)
+WHERE IF(`arrives`, `comes`, `leaves`)
 
 -- v/1, aggregate: arrivals and departures
 WITH part_1 AS (
@@ -67,8 +66,8 @@ WITH part_1 AS (
   GROUP BY touched_0
 )
 SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old__id`) AS _id, IF(`arrives`, `new_region_3`, `old_region_3`) AS region_3, IF(`arrives`, `new_count_customer_5_value`, `old_count_customer_5_value`) AS count_customer_5_value FROM (
-  SELECT is_old, is_new, new__id, old__id, new_region_3, new_count_customer_5_value, old_region_3, old_count_customer_5_value, turn, arrives FROM (
-    SELECT is_old, is_new, new__id, old__id, new_region_3, new_count_customer_5_value, old_region_3, old_count_customer_5_value FROM (
+  SELECT new__id, old__id, new_region_3, new_count_customer_5_value, old_region_3, old_count_customer_5_value, leaves, comes, turn, arrives FROM (
+    SELECT new__id, old__id, new_region_3, new_count_customer_5_value, old_region_3, old_count_customer_5_value, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_count_customer_5_value` IS NOT DISTINCT FROM `old_count_customer_5_value`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_count_customer_5_value` IS NOT DISTINCT FROM `old_count_customer_5_value`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, NOT `_id` IS NULL AS is_new, `_id` AS new__id, old__id, `region_3` AS new_region_3, `count_customer_5_value` AS new_count_customer_5_value, old_region_3, old_count_customer_5_value
       FROM (
         SELECT region_3, count_customer_5_value, CONCAT_WS('.', HEX(XXHASH64(1, `region_3`, 3)), HEX(XXHASH64(2, `region_3`, 3))) AS _id FROM (
@@ -92,8 +91,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
         )
       ) ON `_id` = `old__id`
     )
-    WHERE NOT ((`is_old` AND `is_new`) AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_count_customer_5_value` IS NOT DISTINCT FROM `old_count_customer_5_value`)
   )
   LATERAL VIEW posexplode(ARRAY(FALSE, TRUE)) g AS turn, arrives
 )
-WHERE IF(`arrives`, `is_new`, `is_old`)
+WHERE IF(`arrives`, `comes`, `leaves`)

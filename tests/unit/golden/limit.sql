@@ -13,8 +13,8 @@ SELECT 'added' AS _side, _id, id_5, amount_6 FROM (
 
 -- v/1, limit: arrivals only
 SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old__id`) AS _id, IF(`arrives`, `new_id_5`, `old_id_5`) AS id_5, IF(`arrives`, `new_amount_6`, `old_amount_6`) AS amount_6 FROM (
-  SELECT is_old, is_new, new__id, old__id, new_id_5, new_amount_6, old_id_5, old_amount_6, turn, arrives FROM (
-    SELECT is_old, is_new, new__id, old__id, new_id_5, new_amount_6, old_id_5, old_amount_6 FROM (
+  SELECT new__id, old__id, new_id_5, new_amount_6, old_id_5, old_amount_6, leaves, comes, turn, arrives FROM (
+    SELECT new__id, old__id, new_id_5, new_amount_6, old_id_5, old_amount_6, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_id_5` IS NOT DISTINCT FROM `old_id_5` AND `new_amount_6` IS NOT DISTINCT FROM `old_amount_6`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_id_5` IS NOT DISTINCT FROM `old_id_5` AND `new_amount_6` IS NOT DISTINCT FROM `old_amount_6`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, NOT `_id` IS NULL AS is_new, `_id` AS new__id, old__id, `id_5` AS new_id_5, `amount_6` AS new_amount_6, old_id_5, old_amount_6
       FROM (
         SELECT id_5, amount_6, `_id_id_5` AS _id FROM (
@@ -31,16 +31,15 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
         SELECT `_id` AS old__id, `id_5` AS old_id_5, `amount_6` AS old_amount_6 FROM `v/1@own`
       ) ON `_id` = `old__id`
     )
-    WHERE NOT ((`is_old` AND `is_new`) AND `new_id_5` IS NOT DISTINCT FROM `old_id_5` AND `new_amount_6` IS NOT DISTINCT FROM `old_amount_6`)
   )
   LATERAL VIEW posexplode(ARRAY(FALSE, TRUE)) g AS turn, arrives
 )
-WHERE IF(`arrives`, `is_new`, `is_old`)
+WHERE IF(`arrives`, `comes`, `leaves`)
 
 -- v/1, limit: arrivals and departures
 SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old__id`) AS _id, IF(`arrives`, `new_id_5`, `old_id_5`) AS id_5, IF(`arrives`, `new_amount_6`, `old_amount_6`) AS amount_6 FROM (
-  SELECT is_old, is_new, new__id, old__id, new_id_5, new_amount_6, old_id_5, old_amount_6, turn, arrives FROM (
-    SELECT is_old, is_new, new__id, old__id, new_id_5, new_amount_6, old_id_5, old_amount_6 FROM (
+  SELECT new__id, old__id, new_id_5, new_amount_6, old_id_5, old_amount_6, leaves, comes, turn, arrives FROM (
+    SELECT new__id, old__id, new_id_5, new_amount_6, old_id_5, old_amount_6, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_id_5` IS NOT DISTINCT FROM `old_id_5` AND `new_amount_6` IS NOT DISTINCT FROM `old_amount_6`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_id_5` IS NOT DISTINCT FROM `old_id_5` AND `new_amount_6` IS NOT DISTINCT FROM `old_amount_6`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, NOT `_id` IS NULL AS is_new, `_id` AS new__id, old__id, `id_5` AS new_id_5, `amount_6` AS new_amount_6, old_id_5, old_amount_6
       FROM (
         SELECT id_5, amount_6, `_id_id_5` AS _id FROM (
@@ -57,8 +56,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
         SELECT `_id` AS old__id, `id_5` AS old_id_5, `amount_6` AS old_amount_6 FROM `v/1@own`
       ) ON `_id` = `old__id`
     )
-    WHERE NOT ((`is_old` AND `is_new`) AND `new_id_5` IS NOT DISTINCT FROM `old_id_5` AND `new_amount_6` IS NOT DISTINCT FROM `old_amount_6`)
   )
   LATERAL VIEW posexplode(ARRAY(FALSE, TRUE)) g AS turn, arrives
 )
-WHERE IF(`arrives`, `is_new`, `is_old`)
+WHERE IF(`arrives`, `comes`, `leaves`)

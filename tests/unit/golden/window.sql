@@ -17,8 +17,8 @@ WITH part_1 AS (
   GROUP BY touched_0
 )
 SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old__id`) AS _id, IF(`arrives`, `new_id_1`, `old_id_1`) AS id_1, IF(`arrives`, `new_region_3`, `old_region_3`) AS region_3, IF(`arrives`, `new_amount_4`, `old_amount_4`) AS amount_4, IF(`arrives`, `new_rank_5`, `old_rank_5`) AS rank_5 FROM (
-  SELECT is_old, is_new, new__id, old__id, new_id_1, new_region_3, new_amount_4, new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5, turn, arrives FROM (
-    SELECT is_old, is_new, new__id, old__id, new_id_1, new_region_3, new_amount_4, new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5 FROM (
+  SELECT new__id, old__id, new_id_1, new_region_3, new_amount_4, new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5, leaves, comes, turn, arrives FROM (
+    SELECT new__id, old__id, new_id_1, new_region_3, new_amount_4, new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_id_1` IS NOT DISTINCT FROM `old_id_1` AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_amount_4` IS NOT DISTINCT FROM `old_amount_4` AND `new_rank_5` IS NOT DISTINCT FROM `old_rank_5`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_id_1` IS NOT DISTINCT FROM `old_id_1` AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_amount_4` IS NOT DISTINCT FROM `old_amount_4` AND `new_rank_5` IS NOT DISTINCT FROM `old_rank_5`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, NOT `_id` IS NULL AS is_new, `_id` AS new__id, old__id, `id_1` AS new_id_1, `region_3` AS new_region_3, `amount_4` AS new_amount_4, `rank_5` AS new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5
       FROM (
         SELECT id_1, region_3, amount_4, rank_5, `_id_id_1` AS _id FROM (
@@ -39,11 +39,10 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
         )
       ) ON `_id` = `old__id`
     )
-    WHERE NOT ((`is_old` AND `is_new`) AND `new_id_1` IS NOT DISTINCT FROM `old_id_1` AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_amount_4` IS NOT DISTINCT FROM `old_amount_4` AND `new_rank_5` IS NOT DISTINCT FROM `old_rank_5`)
   )
   LATERAL VIEW posexplode(ARRAY(FALSE, TRUE)) g AS turn, arrives
 )
-WHERE IF(`arrives`, `is_new`, `is_old`)
+WHERE IF(`arrives`, `comes`, `leaves`)
 
 -- v/1, window: arrivals and departures
 WITH part_1 AS (
@@ -63,8 +62,8 @@ WITH part_1 AS (
   GROUP BY touched_0
 )
 SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old__id`) AS _id, IF(`arrives`, `new_id_1`, `old_id_1`) AS id_1, IF(`arrives`, `new_region_3`, `old_region_3`) AS region_3, IF(`arrives`, `new_amount_4`, `old_amount_4`) AS amount_4, IF(`arrives`, `new_rank_5`, `old_rank_5`) AS rank_5 FROM (
-  SELECT is_old, is_new, new__id, old__id, new_id_1, new_region_3, new_amount_4, new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5, turn, arrives FROM (
-    SELECT is_old, is_new, new__id, old__id, new_id_1, new_region_3, new_amount_4, new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5 FROM (
+  SELECT new__id, old__id, new_id_1, new_region_3, new_amount_4, new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5, leaves, comes, turn, arrives FROM (
+    SELECT new__id, old__id, new_id_1, new_region_3, new_amount_4, new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_id_1` IS NOT DISTINCT FROM `old_id_1` AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_amount_4` IS NOT DISTINCT FROM `old_amount_4` AND `new_rank_5` IS NOT DISTINCT FROM `old_rank_5`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_id_1` IS NOT DISTINCT FROM `old_id_1` AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_amount_4` IS NOT DISTINCT FROM `old_amount_4` AND `new_rank_5` IS NOT DISTINCT FROM `old_rank_5`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, NOT `_id` IS NULL AS is_new, `_id` AS new__id, old__id, `id_1` AS new_id_1, `region_3` AS new_region_3, `amount_4` AS new_amount_4, `rank_5` AS new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5
       FROM (
         SELECT id_1, region_3, amount_4, rank_5, `_id_id_1` AS _id FROM (
@@ -85,8 +84,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
         )
       ) ON `_id` = `old__id`
     )
-    WHERE NOT ((`is_old` AND `is_new`) AND `new_id_1` IS NOT DISTINCT FROM `old_id_1` AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_amount_4` IS NOT DISTINCT FROM `old_amount_4` AND `new_rank_5` IS NOT DISTINCT FROM `old_rank_5`)
   )
   LATERAL VIEW posexplode(ARRAY(FALSE, TRUE)) g AS turn, arrives
 )
-WHERE IF(`arrives`, `is_new`, `is_old`)
+WHERE IF(`arrives`, `comes`, `leaves`)
