@@ -15,7 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from slackwater.spark.start import SAIL_SETTINGS
+from slackwater.spark.start import SAIL_SETTINGS, SETTINGS
 from tests.cases import Case, Change, Step, Table
 from tests.oracle import difference
 from tests.values import Row, arrow_table, rows_of, write_row
@@ -84,21 +84,18 @@ def _open_spark() -> Any:
     from pyspark.sql import SparkSession
 
     options = {
-        "spark.ui.enabled": "false",
+        **SETTINGS,
         "spark.sql.shuffle.partitions": "1",
         "spark.default.parallelism": "1",
-        "spark.sql.session.timeZone": "UTC",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.memory": "4g",
-        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -XX:TieredStopAtLevel=1 -Xss8m",
+        # A JVM of tests compiles much and runs it once: the second compiler costs more than it gives.
+        "spark.driver.extraJavaOptions": SETTINGS["spark.driver.extraJavaOptions"] + " -XX:TieredStopAtLevel=1 -Xss8m",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
     }
     builder = SparkSession.builder.master("local[2]").appName("slackwater tests")
     for name, value in options.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    return session
+    return builder.getOrCreate()
 
 
 class Contents:

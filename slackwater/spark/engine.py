@@ -36,10 +36,11 @@ class Engine:
         self._quotes = self._takes_quoted_names()
 
     def stop(self) -> None:
-        """Forget our names; end the session if we started it."""
-        with contextlib.suppress(Exception):
-            for name in self._registered:
-                self.spark.catalog.dropTempView(name)
+        """Forget our names; end the session if we started it. A session on a server of its own takes its names with it."""
+        if self.kind not in ("sail", "connect"):
+            with contextlib.suppress(Exception):
+                for name in self._registered:
+                    self.spark.catalog.dropTempView(name)
         self._stop()
 
     # What a statement means.
@@ -66,33 +67,28 @@ class Engine:
         """Give what a reading of a trace gives a name for statements; with identities and versions when `hidden`."""
         columns = (*trace.columns, Column(ID, trace.id_type), Column(VERSION, "bigint"))
         shown = columns if hidden else trace.columns
-        text = ", ".join(quote(c.name) for c in shown)
         with self._lock:
             if self._registered.get(name) == (trace.columns, reading, hidden):
                 return
             if not reading.files:
                 nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in shown)
                 self._name(name, self.spark.sql(f"SELECT {nothing} WHERE false"))
-            elif not reading.without:
-                rows = self._parquet(reading.files, columns, files)
-                self._name(name, rows if hidden else rows.select([c.name for c in shown]))
-            elif trace.id_type == "bigint" and sum(file.rows for file in reading.without) <= FEW:
-                # Numbers are never given twice, so a few of them can stand in the statement: a filter instead of a join.
-                self._name(f"{name}#rows", self._parquet(reading.files, columns, files))
-                gone = ", ".join(str(id) for id in sorted(files.ids(reading.without)))
-                self._name(name, self.spark.sql(f"SELECT {text} FROM {quote(name + '#rows')} WHERE {ID} NOT IN ({gone})"))
             else:
-                self._name(f"{name}#rows", self._parquet(reading.files, columns, files))
-                self._name(f"{name}#without", self._parquet(reading.without, columns[-2:], files))
-                order = "<" if reading.later else ">"
-                self._name(
-                    name,
-                    self.spark.sql(
-                        f"SELECT {text} FROM {quote(name + '#rows')} r LEFT ANTI JOIN {quote(name + '#without')} w "
-                        f"ON r.{ID} = w.{ID} AND r.{VERSION} {order} w.{VERSION}"
-                    ),
-                )
+                rows = self._remaining(self._parquet(reading.files, columns, files), trace, reading, files)
+                self._name(name, rows if hidden else rows.select([quote(c.name) for c in shown]))
             self._registered[name] = (trace.columns, reading, hidden)
+
+    def _remaining(self, rows: DataFrame, trace: Trace, reading: Reading, files: Files) -> DataFrame:
+        """The rows whose identity is not among those that the reading leaves out."""
+        if not reading.without:
+            return rows
+        if trace.id_type == "bigint" and sum(file.rows for file in reading.without) <= FEW:
+            # Numbers are never given twice, so a few of them can stand in the statement: a filter instead of a join.
+            gone = ", ".join(str(id) for id in sorted(files.ids(reading.without)))
+            return rows.where(f"{ID} NOT IN ({gone})")
+        left = self._parquet(reading.without, (Column(ID, trace.id_type), Column(VERSION, "bigint")), files)
+        order = rows[VERSION] < left[VERSION] if reading.later else rows[VERSION] > left[VERSION]
+        return rows.join(left, (rows[ID] == left[ID]) & order, "left_anti")
 
     def define(self, name: str, statement: str) -> None:
         """Give a query a name for later statements."""
