@@ -50,7 +50,7 @@ class Queries:
         self.random = random
         self.avoided = WRONG_ON_SAIL if engine == "sail" else ()
         self.relations = list(relations)
-        self.scalars = Scalars(random)
+        self.scalars = Scalars(random, engine)
         self.aliases = 0
 
     def chance(self, probability: float) -> bool:
