@@ -22,7 +22,7 @@ def name_of(case: Case) -> str:
     return str(case.path.relative_to(FOLDER).with_suffix(""))
 
 
-# `make test` runs every case on Sail under one schedule, and every sixth on Spark, where it costs seconds; `make conformance` runs all of it.
+# `make test` runs every case on Sail under one schedule, and every sixth on Spark, where it costs seconds; `make conformance` runs all.
 EVERY = 1 if os.environ.get("SLACKWATER_ALL_CASES") else 6
 SCHEDULES = ["lazy", "eager", "random"]
 
