@@ -32,7 +32,7 @@ def translated(statement: str) -> Iterator[None]:
         raise in_our_words(str(failure), statement) from failure
     except Exception as failure:
         if type(failure).__module__.startswith(("py4j", "grpc")):
-            raise WarehouseError(f"the engine failed: {_first_line(str(failure))}", hint="see the engine's log") from failure
+            raise WarehouseError(f"the engine failed: {_root(str(failure))}", hint="see the engine's log") from failure
         raise
 
 
@@ -52,6 +52,12 @@ def in_our_words(message: str, statement: str) -> QueryError:
         error.message += f": {expression.strip()}"
     error.condition = condition[1] if condition else None  # type: ignore[attr-defined]
     return error
+
+
+def _root(message: str) -> str:
+    """What was the matter in the end: the last cause that a Java stack names, or the first line where there is no stack."""
+    causes = re.findall(r"^Caused by: (?:[\w$]+\.)+(.*)$", message, re.M)
+    return causes[-1].strip() if causes else _first_line(message)
 
 
 def _first_line(message: str) -> str:

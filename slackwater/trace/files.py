@@ -69,8 +69,7 @@ class Files:
 
     def _read(self, files: Iterable[File], columns: list[str] | None) -> pa.Table:
         # File by file: a folder's name in a path must not become a column.
-        tables = [pq.ParquetFile(self.full(file)).read(columns=columns) for file in files]
-        return pa.concat_tables(tables, promote_options="permissive")
+        return pa.concat_tables([_contents(self.full(file), columns) for file in files], promote_options="permissive")
 
     def ids(self, files: Iterable[File]) -> list[int]:
         """The identities in a few small files."""
@@ -111,6 +110,37 @@ class Files:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
         return removed
+
+
+def _contents(path: str, columns: list[str] | None) -> pa.Table:
+    """The rows of a file. Spark writes a TIMESTAMP as INT96 if it is not told otherwise, and Arrow takes that for a time without a zone."""
+    file = pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
+    rows = file.read(columns=columns)
+    leaves = [file.schema.column(leaf) for leaf in range(len(file.schema))]
+    if not any(leaf.physical_type == "INT96" for leaf in leaves):
+        return rows
+    old = {leaf.path for leaf in leaves if leaf.physical_type == "INT96"}
+    return rows.cast(pa.schema([field.with_type(_in_utc(field.type, _below(field.name, old))) for field in rows.schema]))
+
+
+def _below(name: str, paths: set[str]) -> set[str]:
+    """Those of the paths that lead below `name`, from there on."""
+    return {path.removeprefix(name).removeprefix(".") for path in paths if path == name or path.startswith(f"{name}.")}
+
+
+def _in_utc(type_: pa.DataType, old: set[str]) -> pa.DataType:
+    """The type with a zone for the timestamps at the `old` paths below it, which name a leaf the way Parquet does."""
+    if not old:
+        return type_
+    if pa.types.is_timestamp(type_):
+        return pa.timestamp("us", tz="UTC")
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_in_utc(field.type, _below(field.name, old))) for field in type_])
+    if pa.types.is_list(type_):
+        return pa.list_(type_.value_field.with_type(_in_utc(type_.value_type, _below("list.element", old))))
+    if pa.types.is_map(type_):
+        return pa.map_(_in_utc(type_.key_type, _below("key_value.key", old)), _in_utc(type_.item_type, _below("key_value.value", old)))
+    return type_
 
 
 def _with_statistics(schema: pa.Schema) -> list[str]:

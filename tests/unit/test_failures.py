@@ -1,0 +1,33 @@
+"""What an engine says, in our words."""
+
+from __future__ import annotations
+
+import pytest
+
+from slackwater.errors import WarehouseError
+from slackwater.spark.failures import translated
+
+STACK = """An error occurred while calling o454.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.util.ThreadUtils$.awaitResult(ThreadUtils.scala:56)
+Caused by: org.apache.spark.SparkException: Job aborted due to stage failure
+\tat org.apache.spark.scheduler.DAGScheduler.failJobAndIndependentStages(DAGScheduler.scala:2844)
+Caused by: java.io.IOException: No space left on device
+\tat java.base/sun.nio.ch.FileDispatcherImpl.write0(Native Method)
+"""
+
+
+def failing(message: str) -> Exception:
+    """An error as the bridge to Java raises it, which it cannot without a JVM."""
+    kind: type[Exception] = type("Py4JJavaError", (Exception,), {"__module__": "py4j.protocol"})
+    return kind(message)
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [(STACK, "IOException: No space left on device"), ("Answer from Java side is empty", "Answer from Java side is empty")],
+)
+def test_the_last_cause_is_told(message: str, said: str) -> None:
+    with pytest.raises(WarehouseError) as told, translated("SELECT 1"):
+        raise failing(message)
+    assert told.value.message == f"the engine failed: {said}"
