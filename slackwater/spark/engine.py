@@ -8,19 +8,26 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.delta import ID, SIDE
+from slackwater.errors import QueryError
 from slackwater.plan import Column
 from slackwater.plan.nodes import Expression
 from slackwater.plan.render import quote, sql
+from slackwater.spark.arrow import arrow_schema
 from slackwater.spark.failures import translated
 from slackwater.trace import VERSION, Files, Reading, Trace
 
 FEW = 64
+# Up to here the rows of a reading go along with the statement. Spark runs a job for every file scan below a broadcast, and what
+# follows from rows that it can see it computes while it plans: a change that a filter leaves nothing of costs nothing.
+HANDFUL = 2000
+HANDFUL_BYTES = 1 << 20
 
 
 class Engine:
@@ -73,6 +80,9 @@ class Engine:
             if not reading.files:
                 nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in shown)
                 self._name(name, self.spark.sql(f"SELECT {nothing} WHERE false"))
+            elif reading.rows <= HANDFUL and reading.bytes <= HANDFUL_BYTES and (schema := _arrow_schema(shown)) is not None:
+                rows = files.rows(reading).select(schema.names).cast(schema)
+                self._name(name, self.spark.createDataFrame(rows, _ddl(shown)))
             else:
                 rows = self._remaining(self._parquet(reading.files, columns, files), trace, reading, files)
                 self._name(name, rows if hidden else rows.select([quote(c.name) for c in shown]))
@@ -98,8 +108,7 @@ class Engine:
                 self._registered[name] = statement
 
     def _parquet(self, of: Sequence[Any], columns: Sequence[Column], files: Files) -> DataFrame:
-        schema = ", ".join(f"{quote(c.name)} {c.type}" for c in columns)
-        return self.spark.read.schema(schema).parquet(*(files.full(file) for file in of))
+        return self.spark.read.schema(_ddl(columns)).parquet(*(files.full(file) for file in of))
 
     def _name(self, name: str, rows: DataFrame) -> None:
         self._registered[name] = None
@@ -138,3 +147,15 @@ class Engine:
         """A flush: its rows as Parquet below `directory`, arrivals and departures in folders of their own."""
         with translated(statement):
             self.spark.sql(statement).write.mode("overwrite").partitionBy(SIDE).parquet(directory)
+
+
+def _ddl(columns: Sequence[Column]) -> str:
+    return ", ".join(f"{quote(c.name)} {c.type}" for c in columns)
+
+
+@lru_cache(maxsize=1024)
+def _arrow_schema(columns: tuple[Column, ...]) -> pa.Schema | None:
+    """None if Arrow has no such types."""
+    with contextlib.suppress(QueryError):
+        return arrow_schema(columns)
+    return None

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
 from slackwater.errors import WarehouseError
-from slackwater.trace.trace import VERSION, File, Trace
+from slackwater.trace.trace import VERSION, File, Reading, Trace
 
 
 class Files:
@@ -55,17 +55,25 @@ class Files:
 
     def fold(self, trace: Trace, directory: str) -> None:
         """Write all rows of a small trace at its newest version as one file, without the engine."""
-        reading = trace.at(trace.version)
-        rows = self._read(reading.files, None)
-        if reading.without:
-            # A row is gone if a later batch removed its identity; of several removals the last one decides.
-            left = self._read(reading.without, [ID, VERSION]).to_pylist()
-            last = dict(sorted((row[ID], row[VERSION]) for row in left))
-            came = zip(rows.column(ID).to_pylist(), rows.column(VERSION).to_pylist(), strict=True)
-            rows = rows.filter(pa.array([version >= last.get(id, 0) for id, version in came], pa.bool_()))
+        rows = self.rows(trace.at(trace.version))
         at = rows.schema.get_field_index(VERSION)
         rows = rows.set_column(at, VERSION, pa.repeat(pa.scalar(trace.version, pa.int64()), rows.num_rows))
         self.write_arrow(rows, directory)
+
+    def rows(self, reading: Reading) -> pa.Table:
+        """All that a small reading gives, without the engine."""
+        rows = self._read(reading.files, None)
+        if not reading.without:
+            return rows
+        left = self._read(reading.without, [ID, VERSION]).to_pylist()
+        # Of several rows with one identity the last to leave decides, or the first to come.
+        decisive = dict(sorted(((row[ID], row[VERSION]) for row in left), reverse=not reading.later))
+        here = zip(rows.column(ID).to_pylist(), rows.column(VERSION).to_pylist(), strict=True)
+        if reading.later:
+            stays = [version >= decisive.get(id, version) for id, version in here]
+        else:
+            stays = [version <= decisive.get(id, version) for id, version in here]
+        return rows.filter(pa.array(stays, pa.bool_()))
 
     def _read(self, files: Iterable[File], columns: list[str] | None) -> pa.Table:
         # File by file: a folder's name in a path must not become a column.

@@ -65,6 +65,15 @@ class Reading:
     without: tuple[File, ...] = ()
     later: bool = True
 
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in (*self.files, *self.without))
+
+    @property
+    def rows(self) -> int:
+        """How many rows are looked at."""
+        return sum(file.rows for file in (*self.files, *self.without))
+
 
 @dataclass(frozen=True)
 class Trace:

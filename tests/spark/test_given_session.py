@@ -13,11 +13,19 @@ import slackwater
 @pytest.fixture
 def with_int96(spark_session: Any) -> Iterator[None]:
     """Spark's own default for timestamps in Parquet."""
-    setting = "spark.sql.parquet.outputTimestampType"
-    before = spark_session.conf.get(setting)
-    spark_session.conf.set(setting, "INT96")
+    yield from _set(spark_session, "spark.sql.parquet.outputTimestampType", "INT96")
+
+
+@pytest.fixture
+def in_new_york(spark_session: Any) -> Iterator[None]:
+    yield from _set(spark_session, "spark.sql.session.timeZone", "America/New_York")
+
+
+def _set(session: Any, setting: str, value: str) -> Iterator[None]:
+    before = session.conf.get(setting)
+    session.conf.set(setting, value)
     yield
-    spark_session.conf.set(setting, before)
+    session.conf.set(setting, before)
 
 
 @pytest.mark.xdist_group("spark")
@@ -35,3 +43,18 @@ def test_folding_keeps_timestamps_that_spark_wrote_as_int96(with_int96: None, sp
     view, batch = spark_db.sql("SELECT * FROM v ORDER BY id").to_arrow(), spark_db.recompute("v").to_arrow().sort_by("id")
     assert view.to_pylist() == batch.to_pylist()
     assert view.num_rows == 4
+
+
+@pytest.mark.xdist_group("spark")
+def test_times_stay_what_they_are_in_a_session_with_a_zone(in_new_york: None, spark_db: slackwater.Session) -> None:
+    """Noon, the hour that daylight saving skips, and both of those that it has twice."""
+    spark_db.sql("CREATE TABLE t (id INT, at TIMESTAMP, wall TIMESTAMP_NTZ)")
+    spark_db.sql("CREATE MATERIALIZED VIEW v AS SELECT id, at, hour(at) AS h, wall, array(at) AS listed, CAST(at AS STRING) AS text FROM t")
+    for id, at in enumerate(("2024-07-01T16:00:00Z", "2024-03-10T07:30:00Z", "2024-11-03T05:30:00Z", "2024-11-03T06:30:00Z")):
+        spark_db.sql(f"INSERT INTO t VALUES ({id}, TIMESTAMP '{at}', TIMESTAMP_NTZ '2024-03-10 02:30:00')")
+        spark_db.sql("REFRESH VIEW v")
+    assert spark_db.sql("SELECT h FROM v ORDER BY id").to_arrow().column("h").to_pylist() == [12, 3, 1, 1]
+    seconds = spark_db.sql("SELECT unix_seconds(at) AS s FROM v ORDER BY id").to_arrow().column("s").to_pylist()
+    assert seconds == [1719849600, 1710055800, 1730611800, 1730615400]
+    view, batch = spark_db.sql("SELECT * FROM v ORDER BY id").to_arrow(), spark_db.recompute("v").to_arrow().sort_by("id")
+    assert view.to_pylist() == batch.to_pylist()

@@ -1,0 +1,57 @@
+"""What a small reading gives when it is read without the engine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from slackwater.delta import ADDED, ID, KEPT, REMOVED
+from slackwater.plan import Column
+from slackwater.trace import VERSION, Batch, Files, Trace
+
+# A group that comes, changes twice and goes, beside one that stays: what arrived and what left, batch by batch.
+HISTORY: tuple[tuple[dict[str, int], dict[str, int]], ...] = (
+    ({"g": 1, "h": 10}, {}),
+    ({"g": 2}, {"g": 1}),
+    ({"g": 3, "i": 30}, {"g": 2}),
+    ({}, {"g": 3, "i": 30}),
+    ({"g": 5}, {}),
+)
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> tuple[Files, Trace]:
+    files, trace = Files(tmp_path), Trace("t", (Column("a", "bigint"),))
+    for version, sides in enumerate(HISTORY, start=1):
+        directory = files.batch_directory("t", f"s{version}")
+        for side, rows in zip((ADDED, REMOVED), sides, strict=True):
+            if rows:
+                table = pa.table({"a": list(rows.values()), ID: list(rows), VERSION: [version] * len(rows)})
+                files.write_arrow(table, directory, side)
+        trace = trace.with_batch(Batch(version, f"s{version}", *files.written(directory)))
+    return files, trace
+
+
+@pytest.mark.parametrize(
+    ("version", "rows"),
+    [(1, {"g": 1, "h": 10}), (2, {"g": 2, "h": 10}), (3, {"g": 3, "h": 10, "i": 30}), (4, {"h": 10}), (5, {"g": 5, "h": 10})],
+)
+def test_a_row_is_there_until_a_later_batch_removes_it(written: tuple[Files, Trace], version: int, rows: dict[str, int]) -> None:
+    files, trace = written
+    assert _rows(files.rows(trace.at(version))) == rows
+
+
+def test_a_row_that_came_and_went_neither_arrives_nor_leaves(written: tuple[Files, Trace]) -> None:
+    files, trace = written
+    assert _rows(files.rows(trace.part(ADDED, 1, 4))) == {}
+    assert _rows(files.rows(trace.part(REMOVED, 1, 4))) == {"g": 1}
+    assert _rows(files.rows(trace.part(KEPT, 1, 4))) == {"h": 10}
+    assert _rows(files.rows(trace.part(ADDED, 1, 5))) == {"g": 5}
+
+
+def _rows(table: pa.Table) -> dict[str, int]:
+    found = {row[ID]: row["a"] for row in table.to_pylist()}
+    assert len(found) == table.num_rows
+    return found
