@@ -99,7 +99,7 @@ def _spark(form: Compiled, snapshot: Snapshot, warehouse: Warehouse) -> str:
             if plan is None:
                 continue
             _register(plan, form, snapshot, warehouse)
-            statement = render(stored(plan, path.columns, 0))
+            statement = render(stored(plan, path.columns, 0), warehouse.engine.prefix)
         blocks.append(f"-- path {path.name}\n{warehouse.engine.explain(statement)}")
     return "\n\n".join(blocks)
 

@@ -10,7 +10,7 @@ small scale most queries would otherwise select nothing, and a view that is alwa
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -287,19 +287,24 @@ def create_all(db: Any, scale_factor: float) -> None:
         db.sql(f"CREATE MATERIALIZED VIEW {name} WITH (refresh = 'strict') AS {text}")
 
 
-def check_all(db: Any, when: str, scale_factor: float) -> dict[str, int]:
-    """Every view must equal its query run from scratch now. Gives the number of rows of each."""
-    return {name: check(db, name, text, when) for name, text in queries(scale_factor).items()}
+def check_all(dbs: Sequence[Any], when: str, scale_factor: float) -> dict[str, int]:
+    """Every view of warehouses with the same tables must equal its query run from scratch now. Gives the number of rows of each."""
+    for db in dbs:
+        db.sql("REFRESH ALL")
+    return {name: check(dbs, name, text, when) for name, text in queries(scale_factor).items()}
 
 
-def check(db: Any, name: str, text: str, when: str) -> int:
-    view, batch = db.sql(f"SELECT * FROM {name}").to_arrow(), db.recompute(name).to_arrow()
-    what = f"{name} {when}"
-    check_schema(view.schema, batch.schema, what)
-    rows, expected = rows_of(view), rows_of(batch)
-    if name in LIMITED and difference(rows, expected):
-        key = [view.schema.names.index(column) for column in LIMITED[name]]
-        check_top(rows, expected, rows_of(db.sql(without_limit(text)).to_arrow()), key, view.schema.types, what)
-    else:
-        check_rows(rows, expected, view.schema.types, what)
-    return len(rows)
+def check(dbs: Sequence[Any], name: str, text: str, when: str) -> int:
+    batch = dbs[0].recompute(name).to_arrow()
+    expected = rows_of(batch)
+    for db in dbs:
+        view = db.sql(f"SELECT * FROM {name}").to_arrow()
+        what = f"{name} {when} with schedule {db.schedule}"
+        check_schema(view.schema, batch.schema, what)
+        rows = rows_of(view)
+        if name in LIMITED and difference(rows, expected):
+            key = [view.schema.names.index(column) for column in LIMITED[name]]
+            check_top(rows, expected, rows_of(db.sql(without_limit(text)).to_arrow()), key, view.schema.types, what)
+        else:
+            check_rows(rows, expected, view.schema.types, what)
+    return len(expected)

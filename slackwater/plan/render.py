@@ -30,9 +30,9 @@ from slackwater.plan.nodes import (
 JOIN_WORDS = {"inner": "JOIN", "left": "LEFT JOIN", "full": "FULL JOIN", "semi": "LEFT SEMI JOIN", "anti": "LEFT ANTI JOIN"}
 
 
-def render(plan: Node) -> str:
-    """The statement whose rows are the plan's, with the plan's column names."""
-    return _Renderer(plan).statement()
+def render(plan: Node, prefix: str = "") -> str:
+    """The statement whose rows are the plan's, with the plan's column names. `prefix` comes before the name of every relation."""
+    return _Renderer(plan, prefix).statement()
 
 
 def sql(expression: Expression) -> str:
@@ -59,8 +59,9 @@ _WORDS = frozenset(
 class _Renderer:
     """Renders one plan: knows which subplans are shared and what they were called."""
 
-    def __init__(self, plan: Node) -> None:
+    def __init__(self, plan: Node, prefix: str) -> None:
         self.plan = plan
+        self.prefix = prefix
         counts: Counter[Node] = Counter()
         self._count(plan, counts)
         self.shared = {node for node, count in counts.items() if count > 1 and not isinstance(node, Scan | Values)}
@@ -84,7 +85,7 @@ class _Renderer:
         if node in self.shared:
             return quote(self.name_of(node))
         if isinstance(node, Scan) and node.source == node.names:
-            return quote(node.relation)
+            return quote(self.prefix + node.relation)
         return "(\n" + _indent(self.select(node)) + "\n)"
 
     def name_of(self, node: Node) -> str:
@@ -102,7 +103,7 @@ class _Renderer:
 
     def _scan(self, node: Scan) -> str:
         parts = [_named(quote(source), column.name, source) for source, column in zip(node.source, node.outputs, strict=True)]
-        return f"SELECT {', '.join(parts) or '1 AS nothing'} FROM {quote(node.relation)}"
+        return f"SELECT {', '.join(parts) or '1 AS nothing'} FROM {quote(self.prefix + node.relation)}"
 
     def _values(self, node: Values) -> str:
         if not node.outputs:

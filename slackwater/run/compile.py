@@ -107,10 +107,11 @@ def _whole(
 
 def _columns_by_engine(text: str, reads: tuple[str, ...], snapshot: Snapshot, engine: Engine) -> tuple[Column, ...]:
     """The columns of a query that only the engine understands, over relations without rows."""
+    names = {}
     for read in reads:
         empty = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in snapshot.relation(read).columns)
-        engine.define(f"{read}@nothing", f"SELECT {empty} WHERE false")
-    return engine.columns_of(rename_relations(text, lambda name: f"{name.lower()}@nothing"))
+        names[read] = engine.define(f"{read}@nothing", f"SELECT {empty} WHERE false")
+    return engine.columns_of(rename_relations(text, lambda name: names[name.lower()]))
 
 
 def _down_to_traces(plan: Node, snapshot: Snapshot, answers: Callable[[str], Compiled]) -> Node:

@@ -20,8 +20,7 @@ def check_rows(step: Step, table: Table, batch: Batch) -> None:
         return
     warehouse, key = step.warehouse, table.name.lower()
     trace = step.traces[key]
-    name = f"{key}@arrived"
-    warehouse.engine.register(name, trace, Reading(batch.added), warehouse.files, hidden=False)
+    name = warehouse.engine.register(f"{key}@arrived", trace, Reading(batch.added), warehouse.files, hidden=False)
     checks = [
         f"SELECT '{column}' AS problem, CAST(NULL AS STRING) AS at FROM {quote(name)} WHERE {quote(column)} IS NULL" for column in required
     ]
@@ -32,8 +31,8 @@ def check_rows(step: Step, table: Table, batch: Batch) -> None:
             f"SELECT '' AS problem, {shown} AS at FROM (SELECT {keys} FROM {quote(name)} GROUP BY {keys} HAVING count(*) > 1) AS k"
         )
         if len(trace.batches) > 1:
-            rest = f"{key}@rest"
-            warehouse.engine.register(rest, trace, trace.part(KEPT, batch.version - 1, batch.version), warehouse.files, hidden=False)
+            before = trace.part(KEPT, batch.version - 1, batch.version)
+            rest = warehouse.engine.register(f"{key}@rest", trace, before, warehouse.files, hidden=False)
             on = " AND ".join(f"k.{quote(column)} = r.{quote(column)}" for column in table.primary_key)
             checks.append(f"SELECT '' AS problem, {shown} AS at FROM {quote(name)} AS k LEFT SEMI JOIN {quote(rest)} AS r ON {on}")
     found = warehouse.engine.arrow(" UNION ALL ".join(f"(SELECT * FROM ({check}) LIMIT 1)" for check in checks)).to_pylist()

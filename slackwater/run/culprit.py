@@ -70,7 +70,7 @@ def _fails(expression: Expression, node: Node, step: Step) -> bool:
             warehouse.engine.register(scan.relation, trace, trace.at(trace.version), warehouse.files, hidden=True)
     try:
         # Counting would let an engine skip the expression; a maximum of its text does not.
-        warehouse.engine.arrow(f"SELECT max(CAST(tried AS STRING)) FROM (\n{render(plan)}\n)")
+        warehouse.engine.arrow(f"SELECT max(CAST(tried AS STRING)) FROM (\n{render(plan, warehouse.engine.prefix)}\n)")
     except QueryError:
         return True
     return False

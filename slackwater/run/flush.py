@@ -50,7 +50,7 @@ def statement_of(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int]
     if isinstance(path, Whole):
         return _computed_whole(path, now, step)
     by_size = sorted(now, key=lambda source: step.traces[source].rows)
-    written = _written(path, None if seen is None else tuple(moved.items()), tuple(by_size))
+    written = _written(path, None if seen is None else tuple(moved.items()), tuple(by_size), step.warehouse.engine.prefix)
     if written is None:
         return None
     text, parts = written
@@ -63,14 +63,16 @@ def statement_of(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int]
 
 
 @lru_cache(maxsize=4096)
-def _written(path: Path, moved: tuple[tuple[str, Moved], ...] | None, by_size: tuple[str, ...]) -> tuple[str, tuple[str, ...]] | None:
+def _written(
+    path: Path, moved: tuple[tuple[str, Moved], ...] | None, by_size: tuple[str, ...], prefix: str
+) -> tuple[str, tuple[str, ...]] | None:
     """A flush's statement but for its version, and the parts of sources it reads. Most flushes of a path are written alike."""
     rank = {source: place for place, source in enumerate(by_size)}
     plan = first_flush(path.top) if moved is None else next_flush(path.top, path.name, dict(moved), rank)
     if plan is None:
         return None
     parts = tuple(dict.fromkeys(node.relation for node in plan.walk() if isinstance(node, Scan)))
-    return render(stored(plan, path.columns, 0)), parts
+    return render(stored(plan, path.columns, 0), prefix), parts
 
 
 def moves(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], traces: dict[str, Trace]) -> dict[str, Moved]:
@@ -95,12 +97,12 @@ def _computed_whole(path: Whole, now: dict[str, int], step: Step) -> str:
     """Everything leaves, everything arrives. Rows get random identities: nothing ties them to rows of the inputs."""
     warehouse = step.warehouse
     own = step.traces[path.name]
-    warehouse.engine.register(f"{path.name}@{OWN}", own, own.at(own.version), warehouse.files, hidden=True)
+    before = warehouse.engine.register(f"{path.name}@{OWN}", own, own.at(own.version), warehouse.files, hidden=True)
     names = define_relations(path.text, step.before, warehouse, now, step.traces)
     text = rename_relations(path.text, lambda name: names[name.lower()])
     columns = ", ".join(f"CAST({quote(c.name)} AS {c.type}) AS {quote(c.name)}" for c in path.columns)
     version = f"CAST({step.next_version(path.name)} AS BIGINT) AS {VERSION}"
     return (
-        f"SELECT '{REMOVED}' AS {SIDE}, {ID}, {columns}, {version} FROM {quote(f'{path.name}@{OWN}')}\n"
+        f"SELECT '{REMOVED}' AS {SIDE}, {ID}, {columns}, {version} FROM {quote(before)}\n"
         f"UNION ALL\nSELECT '{ADDED}' AS {SIDE}, uuid() AS {ID}, {columns}, {version} FROM (\n{text}\n)"
     )

@@ -74,8 +74,8 @@ def _statement(trace: Trace, after: int, warehouse: Warehouse) -> str:
     version = f"CAST({trace.version} AS BIGINT) AS {VERSION}"
     parts = []
     for side in (ADDED, REMOVED) if after else (ADDED,):
-        part = f"{trace.name}@fold {side}"
-        warehouse.engine.register(part, trace, trace.part(side, after, trace.version), warehouse.files, hidden=True)
+        reading = trace.part(side, after, trace.version)
+        part = warehouse.engine.register(f"{trace.name}@fold {side}", trace, reading, warehouse.files, hidden=True)
         parts.append(f"SELECT '{side}' AS {SIDE}, {ID}, {columns}, {version} FROM {quote(part)}")
     return "\nUNION ALL\n".join(parts)
 

@@ -57,8 +57,7 @@ def known(found: Relation, snapshot: Snapshot, text: str) -> Table | View:
 def define_trace(trace: Trace, version: int, warehouse: Warehouse, hidden: bool = False) -> str:
     """A trace as of a version, as a relation of the engine."""
     name = f"{trace.name}@{version}" + ("+" if hidden else "")
-    warehouse.engine.register(name, trace, trace.at(version), warehouse.files, hidden)
-    return name
+    return warehouse.engine.register(name, trace, trace.at(version), warehouse.files, hidden)
 
 
 def define_view(view: View, snapshot: Snapshot, warehouse: Warehouse, versions: Mapping[str, int], traces: Mapping[str, Trace]) -> str:
@@ -77,8 +76,7 @@ def define_view(view: View, snapshot: Snapshot, warehouse: Warehouse, versions: 
 
     name = f"{view.name.lower()}@" + ",".join(str(version) for version in at.values())
     order = f"\nORDER BY {', '.join(form.order)}" if form.order else ""
-    warehouse.engine.define(name, render(form.answer.transform(pinned)) + order)
-    return name
+    return warehouse.engine.define(name, render(form.answer.transform(pinned)) + order)
 
 
 def notes(text: str, snapshot: Snapshot) -> str:
@@ -118,6 +116,5 @@ def recompute(view: View, snapshot: Snapshot, warehouse: Warehouse) -> str:
             shown = ", ".join(quote(c.name) for c in relation.columns)
             listed = f"SELECT * FROM (\n{recompute(relation, snapshot, warehouse)}\n) AS scratch({shown})"
             # Named by its text, in which the versions of all it reads stand: another version is another name.
-            names[key] = f"{key}@scratch {hashlib.sha256(listed.encode()).hexdigest()[:16]}"
-            warehouse.engine.define(names[key], listed)
+            names[key] = warehouse.engine.define(f"{key}@scratch {hashlib.sha256(listed.encode()).hexdigest()[:16]}", listed)
     return rename_relations(view.text, lambda name: names[name.lower()])

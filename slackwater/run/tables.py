@@ -100,12 +100,12 @@ def delete(statement: Delete, warehouse: Warehouse) -> Changed:
 
 def _insert_frame(name: str, frame: Any, warehouse: Warehouse, statement: str) -> Changed:
     def write(step: Step, table: Table) -> int:
-        warehouse.engine.name_frame("sw_given", frame)
+        given = warehouse.engine.name_frame("sw_given", frame)
         known = {c.name.lower(): c.name for c in table.columns}
         for column in frame.columns:
             if column.lower() not in known:
                 raise QueryError(f'the table has no column "{column}"', hint=did_you_mean(column, known))
-        return write_query(step, table, "SELECT * FROM sw_given", [known[column.lower()] for column in frame.columns])
+        return write_query(step, table, f"SELECT * FROM {quote(given)}", [known[column.lower()] for column in frame.columns])
 
     return change_table(name, warehouse, statement, "insert", write)
 

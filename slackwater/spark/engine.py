@@ -6,6 +6,7 @@ One class serves them all: Spark in this process, a session that was given, a ma
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -33,9 +34,13 @@ HANDFUL_BYTES = 1 << 20
 class Engine:
     """A Spark session, and the names under which it knows what we read."""
 
+    _numbers = itertools.count(1)
+
     def __init__(self, spark: SparkSession, kind: str, stop: Callable[[], None]) -> None:
         self.spark = spark
         self.kind = kind
+        # Before every name that we give: warehouses that share a session must not read each other's relations.
+        self.prefix = "" if (number := next(self._numbers)) == 1 else f"{number}:"
         self._stop = stop
         self._registered: dict[str, object] = {}
         self._types: dict[tuple[str, ...], list[str]] = {}
@@ -70,13 +75,14 @@ class Engine:
 
     # Reading.
 
-    def register(self, name: str, trace: Trace, reading: Reading, files: Files, hidden: bool) -> None:
-        """Give what a reading of a trace gives a name for statements; with identities and versions when `hidden`."""
+    def register(self, name: str, trace: Trace, reading: Reading, files: Files, hidden: bool) -> str:
+        """Give what a reading of a trace gives a name for statements, and return that; with identities and versions when `hidden`."""
+        name = self.prefix + name
         columns = (*trace.columns, Column(ID, trace.id_type), Column(VERSION, "bigint"))
         shown = columns if hidden else trace.columns
         with self._lock:
             if self._registered.get(name) == (trace.columns, reading, hidden):
-                return
+                return name
             if not reading.files:
                 nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in shown)
                 self._name(name, self.spark.sql(f"SELECT {nothing} WHERE false"))
@@ -87,6 +93,7 @@ class Engine:
                 rows = self._remaining(self._parquet(reading.files, columns, files), trace, reading, files)
                 self._name(name, rows if hidden else rows.select([quote(c.name) for c in shown]))
             self._registered[name] = (trace.columns, reading, hidden)
+        return name
 
     def _remaining(self, rows: DataFrame, trace: Trace, reading: Reading, files: Files) -> DataFrame:
         """The rows whose identity is not among those that the reading leaves out."""
@@ -100,12 +107,14 @@ class Engine:
         order = rows[VERSION] < left[VERSION] if reading.later else rows[VERSION] > left[VERSION]
         return rows.join(left, (rows[ID] == left[ID]) & order, "left_anti")
 
-    def define(self, name: str, statement: str) -> None:
-        """Give a query a name for later statements."""
+    def define(self, name: str, statement: str) -> str:
+        """Give a query a name for later statements, and return that."""
+        name = self.prefix + name
         with self._lock, translated(statement):
             if self._registered.get(name) != statement:
                 self._name(name, self.spark.sql(statement))
                 self._registered[name] = statement
+        return name
 
     def _parquet(self, of: Sequence[Any], columns: Sequence[Column], files: Files) -> DataFrame:
         return self.spark.read.schema(_ddl(columns)).parquet(*(files.full(file) for file in of))
@@ -122,10 +131,11 @@ class Engine:
         except Exception:
             return False
 
-    def name_frame(self, name: str, rows: Any) -> None:
-        """Give a caller's Spark DataFrame a name."""
+    def name_frame(self, name: str, rows: Any) -> str:
+        """Give a caller's Spark DataFrame a name, and return that."""
         with self._lock:
-            self._name(name, rows)
+            self._name(self.prefix + name, rows)
+        return self.prefix + name
 
     # Running.
 

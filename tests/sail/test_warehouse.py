@@ -166,6 +166,21 @@ def test_a_reader_sees_each_commit_of_the_writer(path: Path, sail_session: Any) 
         assert len(reader.sql("SELECT * FROM orders")) == 2
 
 
+def test_two_warehouses_on_one_session_keep_apart(path: Path, tmp_path: Path, sail_session: Any) -> None:
+    """They have relations of the same names at the same versions."""
+    with (
+        slackwater.connect(path, engine=sail_session) as one,
+        slackwater.connect(tmp_path / "other", engine=sail_session, schedule="eager") as other,
+    ):
+        for text in PREPARE:
+            other.sql(text.replace("10", "1000"))
+        for _ in range(2):
+            assert (totals(one), totals(other)) == ({"EU": 10, "US": 5}, {"EU": 1000, "US": 5})
+        for db, amount in ((one, 1), (other, 2), (one, 3)):
+            db.sql("UPDATE orders SET amount = amount + ?", [amount])
+        assert (totals(one), totals(other)) == ({"EU": 14, "US": 9}, {"EU": 1002, "US": 7})
+
+
 def test_a_reader_may_not_write(path: Path, sail_session: Any) -> None:
     with slackwater.connect(path, engine=sail_session, read_only=True) as reader:
         for text in ("DELETE FROM orders", "REFRESH ALL", "CREATE TABLE t (a INT)", "DROP VIEW totals"):

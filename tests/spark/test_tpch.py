@@ -19,8 +19,8 @@ def test_all_22_views_equal_batch_after_every_step(spark_db: slackwater.Session)
     for number, step in enumerate(load_steps(data, STEPS, seed=1), 1):
         for change in step:
             change.apply(spark_db)
-        check_all(spark_db, f"after load step {number}", SCALE_FACTOR)
+        check_all([spark_db], f"after load step {number}", SCALE_FACTOR)
     for number, step in enumerate(mixed_steps(data, STEPS, seed=2), 1):
         for change in step:
             change.apply(spark_db)
-        check_all(spark_db, f"after mixed step {number}", SCALE_FACTOR)
+        check_all([spark_db], f"after mixed step {number}", SCALE_FACTOR)
