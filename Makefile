@@ -5,11 +5,11 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help demo test conformance lint format cases fuzz mutants peers clean
+.PHONY: help demo test conformance lint format cases fuzz mutants profile-refresh peers clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-10s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-16s %s\n", $$1, $$2 }'
 
 # Anew when the dependencies change. Java comes from PyPI only where the machine has none that Spark can use.
 $(READY): pyproject.toml
@@ -48,6 +48,9 @@ mutants: $(READY) ## break each change rule once and see that the suite notices
 
 bench-%: $(READY) ## run a module of bench/, such as bench-tpch, which generates the data
 	$(RUN) -m bench.$* $(ARGS)
+
+profile-refresh: $(READY) ## where the CPU seconds of a refresh go; QUERY=17, ARGS="--scale-factor 0.1"
+	$(RUN) -m bench.profile_refresh --query $(or $(QUERY),3) $(ARGS)
 
 peers: ## install the systems that benchmarks compare with, each into an environment of its own
 	test -x .peers/duckdb/bin/python || $(PYTHON) -m venv .peers/duckdb

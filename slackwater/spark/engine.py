@@ -45,7 +45,7 @@ class Engine:
         self._registered: dict[str, object] = {}
         self._types: dict[tuple[str, ...], list[str]] = {}
         self._lock = threading.RLock()
-        self._quotes = self._takes_quoted_names()
+        self._is_sail = self._takes_names_as_they_are()
 
     def stop(self) -> None:
         """Forget our names; end the session if we started it. A session on a server of its own takes its names with it."""
@@ -86,14 +86,22 @@ class Engine:
             if not reading.files:
                 nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in shown)
                 self._name(name, self.spark.sql(f"SELECT {nothing} WHERE false"))
-            elif reading.rows <= HANDFUL and reading.bytes <= HANDFUL_BYTES and (schema := _arrow_schema(shown)) is not None:
-                rows = files.rows(reading).select(schema.names).cast(schema)
-                self._name(name, self.spark.createDataFrame(rows, _ddl(shown)))
+            elif (rows := self._handful(reading, shown, files)) is not None:
+                self._name(name, rows)
             else:
-                rows = self._remaining(self._parquet(reading.files, columns, files), trace, reading, files)
-                self._name(name, rows if hidden else rows.select([quote(c.name) for c in shown]))
+                read = self._remaining(self._parquet(reading.files, columns, files), trace, reading, files)
+                self._name(name, read if hidden else read.select([quote(c.name) for c in shown]))
             self._registered[name] = (trace.columns, reading, hidden)
         return name
+
+    def _handful(self, reading: Reading, columns: Sequence[Column], files: Files) -> DataFrame | None:
+        """The rows themselves, if they are few. Not for Sail: it reads files as fast, and fails to plan some joins over such rows."""
+        if self._is_sail or reading.rows > HANDFUL or reading.bytes > HANDFUL_BYTES:
+            return None
+        schema = _arrow_schema(tuple(columns))
+        if schema is None:
+            return None
+        return self.spark.createDataFrame(files.rows(reading).select(schema.names).cast(schema), _ddl(columns))
 
     def _remaining(self, rows: DataFrame, trace: Trace, reading: Reading, files: Files) -> DataFrame:
         """The rows whose identity is not among those that the reading leaves out."""
@@ -103,7 +111,9 @@ class Engine:
             # Numbers are never given twice, so a few of them can stand in the statement: a filter instead of a join.
             gone = ", ".join(str(id) for id in sorted(files.ids(reading.without)))
             return rows.where(f"{ID} NOT IN ({gone})")
-        left = self._parquet(reading.without, (Column(ID, trace.id_type), Column(VERSION, "bigint")), files)
+        named = (Column(ID, trace.id_type), Column(VERSION, "bigint"))
+        few = self._handful(Reading(reading.without), named, files)
+        left = self._parquet(reading.without, named, files) if few is None else few
         order = rows[VERSION] < left[VERSION] if reading.later else rows[VERSION] > left[VERSION]
         return rows.join(left, (rows[ID] == left[ID]) & order, "left_anti")
 
@@ -121,15 +131,15 @@ class Engine:
 
     def _name(self, name: str, rows: DataFrame) -> None:
         self._registered[name] = None
-        rows.createOrReplaceTempView(quote(name) if self._quotes else name)
+        rows.createOrReplaceTempView(name if self._is_sail else quote(name))
 
-    def _takes_quoted_names(self) -> bool:
-        """Spark reads a view's name as SQL, Sail takes it as it is."""
+    def _takes_names_as_they_are(self) -> bool:
+        """Spark reads a view's name as SQL, Sail does not."""
         self.spark.sql("SELECT 1 AS one").createOrReplaceTempView("`sw quoted`")
         try:
-            return bool(self.spark.sql("SELECT one FROM `sw quoted`").columns)
+            return not self.spark.sql("SELECT one FROM `sw quoted`").columns
         except Exception:
-            return False
+            return True
 
     def name_frame(self, name: str, rows: Any) -> str:
         """Give a caller's Spark DataFrame a name, and return that."""
