@@ -84,8 +84,7 @@ class Engine:
             if self._registered.get(name) == (trace.columns, reading, hidden):
                 return name
             if not reading.files:
-                nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in shown)
-                self._name(name, self.spark.sql(f"SELECT {nothing} WHERE false"))
+                self._name(name, self._nothing(shown))
             elif (rows := self._handful(reading, shown, files)) is not None:
                 self._name(name, rows)
             else:
@@ -101,7 +100,13 @@ class Engine:
         schema = _arrow_schema(tuple(columns))
         if schema is None:
             return None
-        return self.spark.createDataFrame(files.rows(reading).select(schema.names).cast(schema), _ddl(columns))
+        rows = files.rows(reading)
+        # pyspark cannot take a table that has no chunks.
+        return self.spark.createDataFrame(rows.select(schema.names).cast(schema), _ddl(columns)) if len(rows) else self._nothing(columns)
+
+    def _nothing(self, columns: Sequence[Column]) -> DataFrame:
+        empty = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in columns)
+        return self.spark.sql(f"SELECT {empty} WHERE false")
 
     def _remaining(self, rows: DataFrame, trace: Trace, reading: Reading, files: Files) -> DataFrame:
         """The rows whose identity is not among those that the reading leaves out."""
