@@ -3,6 +3,7 @@
 from slackwater.plan.nodes import (
     Aggregate,
     Column,
+    Few,
     Filter,
     Generate,
     Join,
@@ -24,6 +25,7 @@ from slackwater.plan.render import render
 __all__ = [
     "Aggregate",
     "Column",
+    "Few",
     "Filter",
     "Generate",
     "Join",

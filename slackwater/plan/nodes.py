@@ -204,6 +204,20 @@ class Join(Node):
 
 
 @dataclass(frozen=True)
+class Few(Node):
+    """The same rows, of which there are so few that a join should carry them to the other side's."""
+
+    input_fields: ClassVar[tuple[str, ...]] = ("input",)
+    input: Node
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.input.columns
+
+    __hash__ = Node.__hash__
+
+
+@dataclass(frozen=True)
 class Union(Node):
     """All rows of all branches (UNION ALL). Column i of the result is column i of every branch."""
 

@@ -14,6 +14,7 @@ from slackwater.plan.nodes import (
     Aggregate,
     Column,
     Expression,
+    Few,
     Filter,
     Generate,
     Join,
@@ -130,6 +131,9 @@ class _Renderer:
         if isinstance(source, Join) and source.kind not in ("semi", "anti") and source not in self.shared:
             return f"SELECT {outputs}\nFROM {self._join_body(source)}{where}"
         return f"SELECT {outputs} FROM {self.relation(source)}{where}"
+
+    def _few(self, node: Few) -> str:
+        return f"SELECT /*+ BROADCAST(few) */ {_list(node.columns)} FROM {self.relation(node.input)} AS few"
 
     def _join(self, node: Join) -> str:
         return f"SELECT {_list(node.columns)}\nFROM {self._join_body(node)}"

@@ -8,6 +8,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from slackwater.delta import ADDED, ID, OWN, REMOVED, SIDE, Moved, first_flush, next_flush
+from slackwater.delta.broadcasts import Size, with_broadcasts
 from slackwater.path import Path
 from slackwater.plan import Column, Node, Output, Project, Scan, column, render
 from slackwater.plan.render import quote
@@ -49,30 +50,43 @@ def statement_of(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int]
         return None
     if isinstance(path, Whole):
         return _computed_whole(path, now, step)
+    engine = step.warehouse.engine
     by_size = sorted(now, key=lambda source: step.traces[source].rows)
-    written = _written(path, None if seen is None else tuple(moved.items()), tuple(by_size), step.warehouse.engine.prefix)
-    if written is None:
+    planned = _planned(path, None if seen is None else tuple(moved.items()), tuple(by_size))
+    if planned is None:
         return None
-    text, parts = written
+    plan, parts = planned
+    sizes = []
     for name in parts:
         source, _, part = name.rpartition("@")
         trace = step.traces[source]
         reading = trace.at(trace.version) if part == OWN else trace.part(part, (seen or {}).get(source, 0), now[source])
-        step.warehouse.engine.register(name, trace, reading, step.warehouse.files, hidden=True)
+        engine.register(name, trace, reading, step.warehouse.files, hidden=True)
+        sizes.append((name, Size(_about(reading.remaining), _about(trace.rows))))
+    text = _text(plan, tuple(sizes) if engine.takes_hints else None, engine.prefix)
     return text.replace(NO_VERSION, f"CAST({step.next_version(path.name)} AS BIGINT) AS {VERSION}")
 
 
 @lru_cache(maxsize=4096)
-def _written(
-    path: Path, moved: tuple[tuple[str, Moved], ...] | None, by_size: tuple[str, ...], prefix: str
-) -> tuple[str, tuple[str, ...]] | None:
-    """A flush's statement but for its version, and the parts of sources it reads. Most flushes of a path are written alike."""
+def _planned(path: Path, moved: tuple[tuple[str, Moved], ...] | None, by_size: tuple[str, ...]) -> tuple[Node, tuple[str, ...]] | None:
+    """A flush's plan, and the parts of sources it reads. Most flushes of a path are planned alike."""
     rank = {source: place for place, source in enumerate(by_size)}
     plan = first_flush(path.top) if moved is None else next_flush(path.top, path.name, dict(moved), rank)
     if plan is None:
         return None
     parts = tuple(dict.fromkeys(node.relation for node in plan.walk() if isinstance(node, Scan)))
-    return render(stored(plan, path.columns, 0), prefix), parts
+    return stored(plan, path.columns, 0), parts
+
+
+@lru_cache(maxsize=4096)
+def _text(plan: Node, sizes: tuple[tuple[str, Size], ...] | None, prefix: str) -> str:
+    """A flush's statement but for its version."""
+    return render(plan if sizes is None else with_broadcasts(plan, dict(sizes)), prefix)
+
+
+def _about(rows: int) -> int:
+    """A number of rows to within a factor of two: flushes of about the same size are written alike."""
+    return 1 << rows.bit_length() if rows > 0 else 0
 
 
 def moves(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], traces: dict[str, Trace]) -> dict[str, Moved]:

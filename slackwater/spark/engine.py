@@ -47,6 +47,11 @@ class Engine:
         self._lock = threading.RLock()
         self._is_sail = self._takes_names_as_they_are()
 
+    @property
+    def takes_hints(self) -> bool:
+        """Whether a statement may say how to join."""
+        return not self._is_sail
+
     def stop(self) -> None:
         """Forget our names; end the session if we started it. A session on a server of its own takes its names with it."""
         if self.kind not in ("sail", "connect"):

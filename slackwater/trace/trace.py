@@ -74,6 +74,11 @@ class Reading:
         """How many rows are looked at."""
         return sum(file.rows for file in (*self.files, *self.without))
 
+    @property
+    def remaining(self) -> int:
+        """How many rows it gives, at least about: what is left out may not have been there."""
+        return max(0, sum(file.rows for file in self.files) - sum(file.rows for file in self.without))
+
 
 @dataclass(frozen=True)
 class Trace:
