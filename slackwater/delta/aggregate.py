@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from slackwater.delta.derive import Derivation
 
 WEIGHT = "_w"
+MANY = 100_000  # groups from which on it pays to look for those that moved before anything else
 
 
 def first(node: Aggregate, derive: Derivation) -> Rows:
@@ -38,7 +39,9 @@ def flush(node: Aggregate, own: Rows, derive: Derivation) -> Node | None:
     delta = derive.change(node.input, named=False)
     if not delta:
         return None
-    return _merge(node, own, delta) if merges(node, delta) else _recompute(node, own, delta, derive)
+    if not merges(node, delta):
+        return _recompute(node, own, delta, derive)
+    return _merge(node, own, delta, narrow=derive.size(own.plan) > MANY)
 
 
 def merges(node: Aggregate, delta: Change) -> bool:
@@ -47,10 +50,13 @@ def merges(node: Aggregate, delta: Change) -> bool:
     return RECOMPUTES not in reach and (delta.removed is None or reach <= {ADDS}) and (not node.keys or ROWS in node.names)
 
 
-def _merge(node: Aggregate, own: Rows, delta: Change) -> Node:
+def _merge(node: Aggregate, own: Rows, delta: Change, narrow: bool) -> Node:
+    """`narrow`: of many groups, first find those that moved, so that nothing is done to the others but look at their names."""
     moved = _identified(_partials(node, delta), node)
     names = node.names
     assert moved.id is not None
+    if narrow:
+        own = _named(own, Project(moved.plan, (Output(Column("touched_id", "string"), column(moved.id)),)))
     plan = Join(moved.plan, prefixed(own, names), "left", exp.EQ(this=column(moved.id), expression=column(OLD_PREFIX + ID)))
     values: dict[str, Expression] = {key: column(key) for key in node.keys}
     values |= {measure.name: _sum_of_both(measure) for measure in node.measures}
@@ -113,9 +119,12 @@ def _recompute(node: Aggregate, own: Rows, delta: Change, derive: Derivation) ->
 
 def _of_groups(own: Rows, touched: Node) -> Rows:
     """What this path wrote for the touched groups."""
-    groups = Project(touched, (Output(Column("touched_id", "string"), group_identity(touched.columns)),))
+    return _named(own, Project(touched, (Output(Column("touched_id", "string"), group_identity(touched.columns)),)))
+
+
+def _named(own: Rows, ids: Node) -> Rows:
     assert own.id is not None
-    return Rows(Join(own.plan, groups, "semi", exp.EQ(this=column(own.id), expression=column("touched_id"))), own.id)
+    return Rows(Join(own.plan, ids, "semi", exp.EQ(this=column(own.id), expression=column("touched_id"))), own.id)
 
 
 def _identified(groups: Node, node: Aggregate) -> Rows:

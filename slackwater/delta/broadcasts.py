@@ -51,9 +51,9 @@ class _Marked:
     def _join(self, node: Join, changed: Join) -> Node:
         left, right = self.size(node.left), self.size(node.right)
         # The side whose rows are kept without a partner cannot be carried around.
-        if right.rows <= MOST and left.rows > right.rows * TIMES and node.kind != "full":
+        if node.kind != "full" and right.rows <= MOST and (left.rows > right.rows * TIMES or left.rows <= MOST and node.kind != "inner"):
             return changed.with_inputs(changed.left, Few(changed.right))
-        if left.rows <= MOST and right.rows > left.rows * TIMES and node.kind == "inner":
+        if node.kind == "inner" and left.rows <= MOST and right.rows > left.rows * TIMES:
             return changed.with_inputs(Few(changed.left), changed.right)
         return changed
 

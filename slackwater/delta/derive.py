@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 
 from slackwater.delta import filter as filter_rule
 from slackwater.delta import generate, join, project, scan, union, values
-from slackwater.delta.rows import KEPT, NEW, OLD, Change, Moved, Rows, Rule
+from slackwater.delta.rows import KEPT, NEW, OLD, OWN, Change, Moved, Rows, Rule
 from slackwater.errors import InternalError
 from slackwater.plan import Filter, Generate, Join, Node, Project, Scan, Union, Values
 
@@ -56,7 +56,7 @@ class Derivation:
 
     def size(self, node: Node) -> int:
         """How many rows the sources of `node` have, as far as that is known."""
-        return sum(self.rows.get(below.relation, 0) for below in node.walk() if isinstance(below, Scan))
+        return sum(self.rows.get(below.relation.removesuffix(f"@{OWN}"), 0) for below in node.walk() if isinstance(below, Scan))
 
     def fresh(self, stem: str) -> str:
         """A column name that nothing else in this flush has."""

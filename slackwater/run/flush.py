@@ -51,8 +51,8 @@ def statement_of(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int]
     if isinstance(path, Whole):
         return _computed_whole(path, now, step)
     engine = step.warehouse.engine
-    by_size = sorted(now, key=lambda source: step.traces[source].rows)
-    planned = _planned(path, None if seen is None else tuple(moved.items()), tuple(by_size))
+    rows = tuple((name, _about(step.traces[name].rows)) for name in sorted((path.name, *now)))
+    planned = _planned(path, None if seen is None else tuple(moved.items()), rows)
     if planned is None:
         return None
     plan, parts = planned
@@ -68,10 +68,11 @@ def statement_of(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int]
 
 
 @lru_cache(maxsize=4096)
-def _planned(path: Path, moved: tuple[tuple[str, Moved], ...] | None, by_size: tuple[str, ...]) -> tuple[Node, tuple[str, ...]] | None:
+def _planned(
+    path: Path, moved: tuple[tuple[str, Moved], ...] | None, rows: tuple[tuple[str, int], ...]
+) -> tuple[Node, tuple[str, ...]] | None:
     """A flush's plan, and the parts of sources it reads. Most flushes of a path are planned alike."""
-    rank = {source: place for place, source in enumerate(by_size)}
-    plan = first_flush(path.top) if moved is None else next_flush(path.top, path.name, dict(moved), rank)
+    plan = first_flush(path.top) if moved is None else next_flush(path.top, path.name, dict(moved), dict(rows))
     if plan is None:
         return None
     parts = tuple(dict.fromkeys(node.relation for node in plan.walk() if isinstance(node, Scan)))
