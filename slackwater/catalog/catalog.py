@@ -240,4 +240,4 @@ def _applied(before: Snapshot, changes: Changes) -> Snapshot:
 
 
 def _files(text: str) -> tuple[File, ...]:
-    return tuple(File(f["path"], f["rows"], f["bytes"], tuple(f["ids"]) if f["ids"] else None) for f in json.loads(text))
+    return tuple(File(f["path"], f["rows"], f["bytes"], tuple(f["ids"]) if f["ids"] else None, f.get("crc")) for f in json.loads(text))

@@ -12,7 +12,7 @@ from slackwater.catalog import Snapshot, View
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
 from slackwater.plan.render import quote
 from slackwater.run.warehouse import Step, Warehouse
-from slackwater.trace import VERSION, Trace
+from slackwater.trace import VERSION, Damaged, Trace
 
 SMALL = 4 << 20  # bytes: up to here a trace is folded whole, here
 BATCHES = 8  # of a large trace, fewer are not worth a statement
@@ -24,7 +24,7 @@ def fold_all(warehouse: Warehouse) -> int:
     with warehouse.writing:
         step = Step(warehouse)
         try:
-            folded = [trace for trace in step.before.traces.values() if _fold(trace, step)]
+            folded = [trace for trace in step.before.traces.values() if _fold_if_sound(trace, step)]
             if folded:
                 step.commit()
         except BaseException:
@@ -56,6 +56,15 @@ def foldable(trace: Trace, needed: set[int]) -> int | None:
     return chosen
 
 
+def _fold_if_sound(trace: Trace, step: Step) -> bool:
+    """A damaged file keeps its own trace from being folded and no other; whoever reads it is told."""
+    try:
+        return _fold(trace, step)
+    except Damaged:
+        step.warehouse.files.remove(step.directory(trace.name))
+        return False
+
+
 def _fold(trace: Trace, step: Step) -> bool:
     after = foldable(trace, _needed(trace.name, step.before))
     if after is None:
@@ -64,6 +73,8 @@ def _fold(trace: Trace, step: Step) -> bool:
     if after == 0 and trace.bytes <= SMALL:
         step.warehouse.files.fold(trace, directory)
     else:
+        # A fold gives its file a checksum of its own: what is wrong by now would be right from then on.
+        step.warehouse.files.check(trace.files_after(after), deep=True)
         step.warehouse.engine.write(_statement(trace, after, step.warehouse), directory)
     step.replace_batches(trace.name, after, directory)
     return True
