@@ -16,6 +16,7 @@ from urllib.parse import unquote
 
 from slackwater.errors import WarehouseError
 
+MISSING = "is missing"
 PIECE = 1 << 20
 AT_ONCE = 8  # a disk writes what is synced together about as fast as one file alone
 
@@ -27,11 +28,12 @@ class Damaged(WarehouseError):
         self.path = path
         self.trace = unquote(Path(path).parts[1])
         relation = re.sub(r"/\d+$", "", self.trace)
-        again = f'; "{relation}" can also be created again' if relation != self.trace else ""
-        super().__init__(
-            f'file {path} of "{relation}" {what}',
-            hint=f"slackwater check lists all that is damaged, slackwater restore brings back a backup{again}",
-        )
+        hint = "slackwater check lists all that is damaged, slackwater restore brings back a backup"
+        if what == MISSING:
+            hint = f"if it was folded away by another process, run the statement again; otherwise {hint}"
+        if relation != self.trace:
+            hint += f'; "{relation}" can also be created again'
+        super().__init__(f'file {path} of "{relation}" {what}', hint=hint)
 
 
 def sync(paths: Iterable[Path]) -> None:
@@ -56,7 +58,7 @@ def damage(path: str | os.PathLike[str], bytes: int, crc: int | None) -> str | N
             return f"has {size} bytes, {bytes} were written"
         return "is not what was written: its checksum differs" if crc is not None and checksum(path) != crc else None
     except FileNotFoundError:
-        return "is missing"
+        return MISSING
     except OSError as problem:
         return f"cannot be read: {problem.strerror}"
 

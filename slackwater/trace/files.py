@@ -61,11 +61,11 @@ class Files:
 
     def sync(self, directories: Iterable[str]) -> None:
         """Have all that was written below these directories on the disk, whoever wrote it: what is acknowledged survives a power loss."""
-        paths = {self.root / "traces"}
+        paths: set[Path] = set()
         for directory in map(Path, directories):
             if directory.is_dir():
-                paths |= {directory.parent, directory, *directory.rglob("*")}
-        sync(sorted(paths))
+                paths |= {directory.parents[1], directory.parent, directory, *directory.rglob("*")}
+        sync(paths)
 
     def damage(self, file: File, deep: bool = False) -> str | None:
         """What is wrong with a file, by its size and, when `deep`, by its checksum."""
@@ -151,6 +151,15 @@ class Files:
             return (Path(directory) / RETIRED).stat().st_mtime
         except FileNotFoundError:
             return None
+
+    def usage(self, directories: Iterable[str]) -> int:
+        """How many bytes there are below some directories."""
+        found = 0
+        for folder, _, names in (each for directory in directories for each in os.walk(directory)):
+            for name in names:
+                with contextlib.suppress(FileNotFoundError):  # gone while we look
+                    found += os.stat(os.path.join(folder, name)).st_size
+        return found
 
     def orphans(self, known: Iterable[tuple[str, str]]) -> list[str]:
         """The directories that no (trace, step) in the store names."""
