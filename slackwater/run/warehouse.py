@@ -52,6 +52,10 @@ class Warehouse:
         self._retired += [(time.time(), directory) for directory in directories]
         self._sweep()
 
+    def waiting(self) -> int:
+        """How many bytes of retired batches are still there."""
+        return self.files.usage(directory for _, directory in self._retired)
+
     def _sweep(self) -> None:
         with self.writing:
             due = [each for each in self._retired if time.time() - each[0] > GRACE]
