@@ -407,6 +407,7 @@ def test_a_backup_starts_over_when_files_are_folded_away(
     path: Path, tmp_path: Path, sail_session: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(warehouse, "GRACE", 0.0)
+    times = 2
     with slackwater.connect(path, engine=sail_session) as db:
 
         def fold(event: object) -> None:
@@ -416,7 +417,6 @@ def test_a_backup_starts_over_when_files_are_folded_away(
                 for statement in ("UPDATE regions SET name = name || 'x'", "REFRESH ALL", "VACUUM", "VACUUM"):
                     db.sql(statement)
 
-        times = 2
         backup(path, tmp_path / "copy", fold)
         assert answers(tmp_path / "copy", sail_session, read_only=True)[1] == [("EUxx",), ("USxx",)]
         times = 100
