@@ -71,6 +71,10 @@ class Snapshot:
         """Views, those that are read before those that read them."""
         return [r for r in self.relations.values() if isinstance(r, View)]
 
+    @property
+    def files(self) -> tuple[File, ...]:
+        return tuple(file for trace in self.traces.values() for file in trace.files)
+
     def readers(self, name: str) -> list[str]:
         """The views whose text names a relation."""
         return [view.name for view in self.views if name.lower() in view.reads]
@@ -110,14 +114,20 @@ class Catalog:
         self._lock = threading.RLock()
         if read_only and not self.path.exists():
             raise WarehouseError(f"there is no warehouse at {root}", hint="open it without read_only to create one")
+        self._refuse_a_lost_catalog()
         self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = FULL")  # a committed step survives a power loss
-        if not read_only:
-            self._db.executescript(SCHEMA)
-        self._check_format(read_only)
         self._seen = -1
         self._snapshot = Snapshot()
+        try:
+            self._open(read_only)
+            self.snapshot()
+        except sqlite3.DatabaseError as problem:
+            self._db.close()
+            hint = None if isinstance(problem, sqlite3.OperationalError) else "slackwater restore brings back a backup"
+            raise WarehouseError(f"the catalog of the warehouse at {root} cannot be read: {problem}", hint=hint) from problem
+        except BaseException:
+            self._db.close()
+            raise
 
     def close(self) -> None:
         self._db.close()
@@ -158,18 +168,40 @@ class Catalog:
             rows = self._db.execute(f"SELECT record FROM history {where} ORDER BY number DESC LIMIT ?", [*values, limit]).fetchall()
         return [done_from_json(record) for (record,) in rows]
 
-    def _check_format(self, read_only: bool) -> None:
+    def vacuum(self) -> None:
+        """Give back the space of rows that are gone."""
         with self._lock:
-            if not read_only:
-                self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", [FORMAT])
-            try:
-                found = self._db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
-            except sqlite3.OperationalError:
-                found = None
-        if found is None or found[0] != FORMAT:
+            self._db.execute("VACUUM")
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def _refuse_a_lost_catalog(self) -> None:
+        """SQLite would make a new one, and all files of the warehouse would be orphans."""
+        if (not self.path.exists() or not self.path.stat().st_size) and any(self.path.parent.glob("traces/*/*")):
             raise WarehouseError(
-                f"the warehouse at {self.path.parent} has format {found[0] if found else 'unknown'}, this release reads format {FORMAT}",
+                f"the warehouse at {self.path.parent} has files, but its {FILE} is gone", hint="slackwater restore brings back a backup"
+            )
+
+    def _open(self, read_only: bool) -> None:
+        self._db.execute("PRAGMA journal_mode = WAL")
+        self._db.execute("PRAGMA synchronous = FULL")  # a committed step survives a power loss
+        if read_only or self._db.execute("SELECT 1 FROM sqlite_master").fetchone():
+            self._check_format(read_only)  # before anything of ours is written to it
+        if not read_only:
+            self._db.executescript(f"BEGIN IMMEDIATE; {SCHEMA} INSERT OR IGNORE INTO meta VALUES ('format', '{FORMAT}'); COMMIT")
+
+    def _check_format(self, read_only: bool) -> None:
+        try:
+            facts = dict(self._db.execute("SELECT key, value FROM meta"))
+        except sqlite3.OperationalError:
+            facts = {}
+        if facts.get("format") != FORMAT:
+            raise WarehouseError(
+                f"the warehouse at {self.path.parent} has format {facts.get('format', 'unknown')}, this release reads format {FORMAT}",
                 hint="open it with the release that wrote it",
+            )
+        if "backup" in facts and not read_only:
+            raise WarehouseError(
+                f"{self.path.parent} is a backup", hint="open it with read_only=True, or slackwater restore it to another place"
             )
 
     def _load(self) -> Snapshot:
@@ -240,4 +272,4 @@ def _applied(before: Snapshot, changes: Changes) -> Snapshot:
 
 
 def _files(text: str) -> tuple[File, ...]:
-    return tuple(File(f["path"], f["rows"], f["bytes"], tuple(f["ids"]) if f["ids"] else None) for f in json.loads(text))
+    return tuple(File(f["path"], f["rows"], f["bytes"], tuple(f["ids"]) if f["ids"] else None, f.get("crc")) for f in json.loads(text))

@@ -46,7 +46,7 @@ class Lease:
     def _take(self) -> None:
         with self.catalog.transaction() as db:
             held = db.execute("SELECT holder, host, pid, expires FROM lease").fetchone()
-            if held is not None and held[3] > time.time() and not _is_gone(held[1], held[2]):
+            if held is not None and held[3] > time.time() and not is_gone(held[1], held[2]):
                 raise WarehouseError(
                     f"this warehouse is being written by process {held[2]} on {held[1]}",
                     hint="a warehouse has one writer: close the other session, or open this one with read_only=True",
@@ -64,7 +64,8 @@ class Lease:
                 db.execute("UPDATE lease SET expires = ? WHERE holder = ?", [time.time() + LASTS, self.holder])
 
 
-def _is_gone(host: str, pid: int) -> bool:
+def is_gone(host: str, pid: int) -> bool:
+    """Whether a process has ended, as far as this machine can tell."""
     if host != socket.gethostname():
         return False
     try:
