@@ -48,7 +48,7 @@ class Engine:
         self._read_by = ReadBy()
         self._types: dict[tuple[str, ...], list[str]] = {}
         self._lock = threading.RLock()
-        self._is_sail = self._takes_names_as_they_are()
+        self.is_sail = self._takes_names_as_they_are()
 
     def stop(self) -> None:
         """Forget our names; end the session if we started it. A session on a server of its own takes its names with it."""
@@ -102,7 +102,7 @@ class Engine:
 
     def _handful(self, reading: Reading, columns: Sequence[Column], files: Files) -> DataFrame | None:
         """The rows themselves, if they are few. Not for Sail: it reads files as fast, and fails to plan some joins over such rows."""
-        if self._is_sail or reading.rows > HANDFUL or reading.bytes > HANDFUL_BYTES:
+        if self.is_sail or reading.rows > HANDFUL or reading.bytes > HANDFUL_BYTES:
             return None
         schema = _arrow_schema(tuple(columns))
         if schema is None:
@@ -144,7 +144,7 @@ class Engine:
 
     def _name(self, name: str, rows: DataFrame) -> None:
         self._registered[name] = None
-        rows.createOrReplaceTempView(name if self._is_sail else quote(name))
+        rows.createOrReplaceTempView(name if self.is_sail else quote(name))
 
     def _takes_names_as_they_are(self) -> bool:
         """Spark reads a view's name as SQL, Sail does not."""
