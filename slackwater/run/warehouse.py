@@ -6,34 +6,42 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
-from slackwater.catalog import Catalog, Changes, Done, Lease, Snapshot
-from slackwater.errors import WarehouseError
+from slackwater.catalog import Catalog, Changes, Done, Lease, Snapshot, Store, Unsettled, check_pair
+from slackwater.errors import SlackwaterError, WarehouseError
 from slackwater.run.progress import Event, Listener
 from slackwater.run.schedule import Schedule
 from slackwater.spark import Engine
 from slackwater.trace import Batch, Files, Trace
 
-GRACE = 60.0  # seconds for which folded batches stay readable
+GRACE = 60.0  # seconds for which folded and dropped batches stay readable
 
 
 class Warehouse:
     """Everything that the parts of a session share."""
 
-    def __init__(self, root: Path, engine: Engine, schedule: Schedule, read_only: bool) -> None:
+    def __init__(self, root: Path, store: Store, engine: Engine, schedule: Schedule, read_only: bool, wait: float = 0.0) -> None:
         self.files = Files(root)
-        if not read_only:
-            self.files.create()
-        self.catalog = Catalog(self.files.root, read_only)
         self.engine = engine
         self.schedule = schedule
         self.listeners: list[Listener] = []
         self._retired: list[tuple[float, str]] = []
         self.writing = threading.RLock()  # one step at a time
-        self.lease = None if read_only else Lease(self.catalog)
-        if self.lease is not None:
-            self.recover()
+        self.lease: Lease | None = None
+        with ExitStack() as undo:
+            undo.callback(store.close)
+            if not read_only:
+                self.files.create()
+            self.catalog = Catalog(store, read_only)
+            if not read_only:
+                self.lease = Lease(store, wait)
+                undo.callback(self.lease.release)
+            check_pair(self.catalog, self.files.root, read_only)
+            if not read_only:
+                self.recover()
+            undo.pop_all()
 
     def recover(self) -> int:
         """Remove what steps left behind that did not finish."""
@@ -41,7 +49,7 @@ class Warehouse:
         return self.files.remove_orphans((trace.name, batch.step) for trace in snapshot.traces.values() for batch in trace.batches)
 
     def retire(self, directories: list[str]) -> None:
-        """Remove folded batches once readers that may have opened them have had time to finish."""
+        """Remove folded and dropped batches once readers that may have opened them have had time to finish."""
         now = time.monotonic()
         self._retired += [(now, directory) for directory in directories]
         for since, directory in [each for each in self._retired if now - each[0] > GRACE]:
@@ -78,10 +86,10 @@ class Step:
         self.warehouse = warehouse
         self.id = f"{int(time.time() * 1000):013d}-{uuid.uuid4().hex[:8]}"
         self.before: Snapshot = warehouse.catalog.snapshot()
+        self._after = self.before.number
         self.traces: dict[str, Trace] = dict(self.before.traces)
         self.changes = Changes()
         self._directories: list[str] = []
-        self._dropped: list[str] = []
         self._retired: list[str] = []
 
     def cursor(self, path: str) -> dict[str, int] | None:
@@ -98,7 +106,9 @@ class Step:
     def drop_trace(self, name: str) -> None:
         self.changes.traces[name] = None
         self.traces.pop(name, None)
-        self._dropped.append(name)
+        # Batch by batch: by the time they are removed, another process may have taken over and given the name to something new.
+        known = self.before.traces.get(name)
+        self._retired += [self.warehouse.files.batch_directory(name, batch.step) for batch in known.batches] if known else []
 
     def directory(self, trace: str) -> str:
         """Where this step writes its batch of a trace."""
@@ -135,16 +145,18 @@ class Step:
     def commit(self) -> Snapshot:
         """Make it real, or leave nothing of it behind."""
         assert self.warehouse.lease is not None
+        # From here on the files may be those of real batches, also if we are interrupted: nothing but a plain refusal removes them. What
+        # then remains without being real, the next opening removes.
+        written, self._directories = self._directories, []
         try:
-            self.warehouse.lease.check()
-            snapshot = self.warehouse.catalog.commit(self.changes)
-        except BaseException:
+            snapshot = self.warehouse.catalog.commit(self.id, self.changes, self._after, self.warehouse.lease)
+        except Unsettled:
+            raise
+        except SlackwaterError:
+            self._directories = written
             self.abandon()
             raise
         self.warehouse.retire(self._retired)
-        for name in self._dropped:
-            if name not in snapshot.traces:
-                self.warehouse.files.remove_trace(name)
         return snapshot
 
     def abandon(self) -> None:

@@ -102,9 +102,6 @@ class Files:
     def remove(self, directory: str) -> None:
         shutil.rmtree(directory, ignore_errors=True)
 
-    def remove_trace(self, trace: str) -> None:
-        self.remove(str(self.root / "traces" / quote(trace, safe="")))
-
     def remove_orphans(self, known: Iterable[tuple[str, str]]) -> int:
         """Remove what no (trace, step) in the store names; returns how many directories that were."""
         real = {(quote(trace, safe=""), step) for trace, step in known}
