@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import threading
 import time
+import uuid
 from pathlib import Path
 
 import psycopg
@@ -41,6 +42,10 @@ class Server:
     @property
     def url(self) -> str:
         return f"postgresql://slackwater@/postgres?host={self.folder}"
+
+    def new_store(self) -> str:
+        """A schema that nobody has used."""
+        return f"{self.url}&schema=w_{uuid.uuid4().hex}"
 
     def start(self) -> None:
         settings = ["listen_addresses=", f"unix_socket_directories={self.folder}", "fsync=off", "shared_buffers=16MB", "max_connections=40"]
@@ -71,37 +76,39 @@ class Server:
 
 
 class Wire:
-    """A connection to the server over TCP that can be cut: at all, or just when a commit passes."""
+    """The way to the server over TCP. It can be closed, and cut just when a step is committed."""
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
+        self.port = 0
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
-        self._cut_at: tuple[bytes, bool] | None = None
+        self._cutting: tuple[bool, bool] | None = None
         self.cuts = 0
-        self._open = True
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.open()
 
     @property
-    def url(self) -> str:
-        return f"postgresql://slackwater:secret@127.0.0.1:{self.port}/postgres"
+    def store(self) -> str:
+        return f"postgresql://slackwater:secret@127.0.0.1:{self.port}/postgres?schema=w_{uuid.uuid4().hex}"
 
-    def cut_at(self, words: bytes, delivered: bool) -> None:
-        """Cut the connection when it is asked to carry these words, before or after they are delivered. Once."""
-        self._cut_at = (words, delivered)
+    def cut_commit(self, delivered: bool, reopened: bool = True) -> None:
+        """Cut the connection that asks for a step to be committed, before or after the server is told; then let others through or not."""
+        self._cutting = (delivered, reopened)
+
+    def open(self) -> None:
+        self._listener = socket.create_server(("127.0.0.1", self.port))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, args=(self._listener,), daemon=True).start()
 
     def close(self) -> None:
         """Nobody comes through any more."""
-        self._open = False
         _cut(self._listener)
         for pair in self._pairs:
             _cut(*pair)
 
-    def _accept(self) -> None:
-        while self._open:
+    def _accept(self, listener: socket.socket) -> None:
+        while True:
             try:
-                client, _ = self._listener.accept()
+                client, _ = listener.accept()
             except OSError:
                 return
             server = socket.socket(socket.AF_UNIX)
@@ -115,15 +122,19 @@ class Wire:
             threading.Thread(target=self._carry, args=(server, client, False), daemon=True).start()
 
     def _carry(self, source: socket.socket, target: socket.socket, asks: bool) -> None:
+        of_step = False
         try:
             while data := source.recv(1 << 16):
-                if asks and self._cut_at is not None and self._cut_at[0] in data:
-                    delivered, self._cut_at = self._cut_at[1], None
+                of_step = of_step or b"INSERT INTO step" in data
+                if asks and of_step and self._cutting is not None and b"COMMIT" in data:
+                    (delivered, reopened), self._cutting = self._cutting, None
                     self.cuts += 1
+                    if not reopened:
+                        _cut(self._listener)
+                    source.shutdown(socket.SHUT_RDWR)
                     if delivered:
-                        source.shutdown(socket.SHUT_RDWR)  # the answer finds nobody
                         target.sendall(data)
-                        time.sleep(0.2)
+                        time.sleep(0.2)  # the answer finds nobody
                     break
                 target.sendall(data)
         except OSError:

@@ -77,6 +77,12 @@ def _add_warehouse(command: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where tables and views live (default: $SLACKWATER_WAREHOUSE, or ./warehouse)",
     )
+    command.add_argument(
+        "--store",
+        default=os.environ.get("SLACKWATER_STORE") or None,
+        metavar="URL",
+        help="where the catalog is, such as postgresql://user@host/database (default: $SLACKWATER_STORE, or a file in the warehouse)",
+    )
 
 
 # The commands are imported when they run: `--help` and `--version` need not wait for Spark's client.

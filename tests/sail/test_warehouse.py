@@ -5,13 +5,9 @@ All of it with both stores, a file in the warehouse and a PostgreSQL server.
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
-import subprocess
-import sys
-import textwrap
-import uuid
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,61 +15,14 @@ import pytest
 
 import slackwater
 from slackwater.errors import SlackwaterError, WarehouseError
-
-PREPARE = (
-    "CREATE TABLE orders (id BIGINT, region STRING, amount INT, PRIMARY KEY (id))",
-    "CREATE MATERIALIZED VIEW totals AS SELECT region, sum(amount) AS total FROM orders GROUP BY region",
-    "INSERT INTO orders VALUES (1, 'EU', 10), (2, 'US', 5)",
-    "REFRESH VIEW totals",
-)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a warehouse is."""
-
-    path: Path
-    store: str | None
-    engine: Any
-
-    def connect(self, **options: Any) -> slackwater.Session:
-        return slackwater.connect(self.path, **{"engine": self.engine, "store": self.store, **options})
-
-    @property
-    def files(self) -> set[str]:
-        """The data files, relative to the warehouse."""
-        return {str(file.relative_to(self.path)) for file in self.path.rglob("*.parquet")}
-
-    def python(self, code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-        """Run code in a process of its own, with a function `connect` that opens the warehouse there."""
-        command = [sys.executable, "-c", CONNECT + textwrap.dedent(code), str(self.path), self.store or "", *map(str, arguments)]
-        return subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], timeout=120)
-
-
-CONNECT = """
-import sys
-import slackwater
-
-def connect(**options):
-    return slackwater.connect(sys.argv[1], engine="sail", store=sys.argv[2] or None, **options)
-"""
+from tests.place import PREPARE, Place, prepared, totals
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def place(request: pytest.FixtureRequest, sail_session: Any, tmp_path: Path) -> Place:
     """A warehouse with two orders and their totals, closed."""
-    store = None
-    if request.param == "postgres":
-        store = f"{request.getfixturevalue('postgres').url}&schema=w_{uuid.uuid4().hex}"
-    made = Place(tmp_path / "warehouse", store, sail_session)
-    with made.connect() as db:
-        for text in PREPARE:
-            db.sql(text)
-    return made
-
-
-def totals(db: slackwater.Session) -> dict[object, object]:
-    return dict(db.sql("SELECT region, total FROM totals"))
+    store = request.getfixturevalue("postgres").new_store() if request.param == "postgres" else None
+    return prepared(tmp_path / "warehouse", store, sail_session)
 
 
 def test_a_warehouse_is_there_when_it_is_opened_again(place: Place) -> None:
@@ -220,6 +169,48 @@ def test_a_second_writer_is_told_who_the_first_is(place: Place) -> None:
         assert "read_only" in str(caught.value.hint)
     with place.connect() as db:
         assert len(db.sql("SELECT * FROM orders")) == 2
+
+
+def test_a_writer_that_was_taken_over_commits_nothing(place: Place) -> None:
+    with place.connect() as db:
+        db.sql("INSERT INTO orders VALUES (3, 'EU', 1)")
+        before = place.files
+        with db._warehouse.catalog.store.writing() as store:
+            store.execute("UPDATE lease SET holder = 'another'")
+        for text in ("INSERT INTO orders VALUES (4, 'EU', 1)", "REFRESH ALL", "DROP VIEW totals"):
+            with pytest.raises(WarehouseError, match="taken over") as caught:
+                db.sql(text)
+            assert "connect again" in str(caught.value.hint)
+        assert place.files == before
+        assert len(db.sql("SELECT * FROM orders")) == 3
+        with db._warehouse.catalog.store.writing() as store:
+            store.execute("UPDATE lease SET expires = 0")
+    with place.connect() as db:
+        assert totals(db) == {"EU": 11, "US": 5}
+
+
+# A reader that asks again and again while amounts move between the two regions: their sum stays the same.
+WATCH = """
+    with connect(read_only=True) as db:
+        print("ready", flush=True)
+        seen = set()
+        for _ in range(12):
+            (answer,) = db.sql("SELECT sum(total) AS total, max(total) AS most, (SELECT sum(amount) FROM orders) AS amount FROM totals")
+            seen.add(tuple(map(int, answer)))
+        print(sorted(seen))
+"""
+
+
+def test_readers_see_only_whole_steps(place: Place) -> None:
+    with place.connect(schedule="eager") as db, place.start(WATCH) as reader:
+        assert reader.stdout is not None
+        while reader.stdout.readline().strip() != "ready":
+            assert reader.poll() is None
+        while reader.poll() is None:
+            db.sql("UPDATE orders SET amount = amount + CASE id WHEN 1 THEN 1 ELSE -1 END")
+        seen = ast.literal_eval(reader.stdout.read().splitlines()[-1])
+    assert {(total, amount) for total, _, amount in seen} == {(15, 15)}
+    assert len(seen) > 1
 
 
 def test_reading_a_warehouse_that_is_not_there(place: Place) -> None:
