@@ -107,6 +107,8 @@ class Postgres:
 
     def _begin(self, begin: sql.Composed) -> psycopg.Connection[Any]:
         if self._connection is not None:
+            # The server would only warn, and the inner one commit the outer.
+            assert self._connection.info.transaction_status is not pq.TransactionStatus.INTRANS, "transactions do not nest"
             try:
                 self._connection.execute(begin)
                 return self._connection

@@ -135,8 +135,12 @@ def folder(warehouse: Path) -> Check:
 
 def catalog(warehouse: Path) -> Check:
     """SQLite's own check of the store."""
+    from slackwater.catalog.pairing import mark_of
+
     try:
         store = _open_store(warehouse)
+        if store is None and (mark := mark_of(warehouse)):
+            return Check("catalog", "warn", f"it is at {mark['store']}", "give its URL with --store")
         if store is None:
             return Check("catalog", "ok", "none yet")
         problems = [str(row[0]) for row in store.execute("PRAGMA integrity_check")]

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from slackwater.catalog import Catalog, Unsettled, catalog, lease, store_named
 from slackwater.errors import WarehouseError
 from tests.place import Place, prepared, totals
 from tests.postgres import Server, Wire
+from tests.sail.test_docs import Reader, blocks_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -152,12 +153,24 @@ def test_a_commit_of_which_nothing_is_known_removes_no_file(
         assert totals(db) == {"EU": 12 if delivered else 11, "US": 5}
 
 
+def test_a_change_that_was_made_is_told_so_though_the_store_is_gone_right_after(remote: Place, wire: Wire) -> None:
+    class Cutting:
+        def due(self, stale: Sequence[str]) -> list[str]:
+            wire.close()
+            return list(stale)
+
+    with remote.connect(schedule=Cutting()) as db:
+        assert "1 row inserted" in str(db.sql("INSERT INTO orders VALUES (3, 'EU', 1)"))
+        wire.open()
+        assert totals(db) == {"EU": 11, "US": 5}
+
+
 # Another process takes over
 
 HOLD = """
     from slackwater.catalog import lease
 
-    lease.LASTS, lease.RENEWED_EVERY = 3.0, 1.0
+    lease.LASTS, lease.RENEWED_EVERY = 6.0, 1.0
     if sys.argv[3]:
         lease._machine = lambda: sys.argv[3]
     db = connect()
@@ -206,7 +219,7 @@ def test_the_lease_of_a_machine_that_died_is_taken_when_it_has_expired(place: Pl
 
 def test_a_live_process_of_another_machine_is_not_taken_for_dead(place: Place) -> None:
     with hold(place, machine="elsewhere") as holder:
-        time.sleep(4)
+        time.sleep(7)
         with pytest.raises(WarehouseError, match=str(holder.pid)):
             place.connect()
         said, _ = holder.communicate("\n", timeout=60)
@@ -296,6 +309,19 @@ def test_a_transaction_is_not_tied_to_a_session_of_the_server(place: Place) -> N
         assert connection.execute("SHOW search_path").fetchone() == ('"$user", public',)
 
 
+def test_the_page_is_true(postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    store, reader, answer = postgres.new_store(), Reader(), ""
+    try:
+        for block in blocks_of((ROOT / "docs/shared-warehouses.md").read_text()):
+            if block.mark == "text":
+                assert answer.rstrip() == block.text.rstrip()
+            elif block.mark == "python":
+                answer = reader.python(block.text.replace("postgresql://slackwater@db.example.com/plant", store))
+    finally:
+        reader.close()
+
+
 # The terminal
 
 
@@ -317,6 +343,7 @@ def test_the_doctor_looks_at_the_store(place: Place, wire: Wire) -> None:
     with place.connect():
         told = run(*options, str(place.store)).stdout
     assert "ok   catalog     2 tables and views at" in told and f"process {os.getpid()}" in told
+    assert "give its URL with --store" in run(*options[:-1]).stdout
     store = wire.store
     told = run(*options, store).stdout
     assert "none yet" in told and "nobody is writing" in told

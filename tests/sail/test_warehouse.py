@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 import slackwater
+from slackwater.catalog import Catalog
 from slackwater.errors import SlackwaterError, WarehouseError
 from tests.place import PREPARE, Place, prepared, totals
 
@@ -95,6 +96,22 @@ def test_a_table_made_by_a_query_is_there_with_all_its_rows_or_not_at_all(place:
     with place.connect() as db:
         if "copied" in [row[0] for row in db.sql("SHOW TABLES")]:
             assert len(db.sql("SELECT * FROM copied")) == 2
+
+
+def test_an_interruption_right_after_the_commit_loses_nothing(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = Catalog.commit
+
+    def interrupted(*arguments: Any) -> None:
+        commit(*arguments)
+        raise KeyboardInterrupt
+
+    with place.connect() as db:
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(Catalog, "commit", interrupted)
+            db.sql("INSERT INTO orders VALUES (3, 'EU', 1)")
+        assert totals(db) == {"EU": 11, "US": 5}
+    with place.connect() as db:
+        assert len(db.sql("SELECT * FROM orders")) == 3
 
 
 def test_a_crash_in_a_refresh_leaves_the_old_answer_and_the_next_refresh_succeeds(place: Place) -> None:
