@@ -21,6 +21,7 @@ from slackwater.errors import WarehouseError
 LASTS = 30.0  # seconds without a sign of life after which a lease is free
 RENEWED_EVERY = 10.0
 RETRIED_EVERY = 1.0  # when the store cannot be reached
+ASKED_EVERY = 1.0  # by those who wait for it
 
 
 class LeaseLost(WarehouseError):
@@ -58,7 +59,7 @@ class Lease:
                     f"this warehouse is being written by {writer}",
                     hint="a warehouse has one writer: close the other session, or open this one with read_only=True",
                 )
-            time.sleep(min(1.0, max(0.0, deadline - time.monotonic())))
+            time.sleep(min(ASKED_EVERY, max(0.0, deadline - time.monotonic())))
 
     def _take(self) -> str | None:
         """Take the lease; if that cannot be, the answer is who has it."""
