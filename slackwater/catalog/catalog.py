@@ -137,8 +137,8 @@ class Catalog:
                 self._snapshot = _load(db, number)
             return self._snapshot
 
-    def commit(self, step: str, changes: Changes, after: int, lease: Lease) -> Snapshot:
-        """Make a step real that has read everything as of the step with the number `after`.
+    def commit(self, step: str, changes: Changes, before: Snapshot, lease: Lease) -> Snapshot:
+        """Make a step real that has begun with the snapshot `before`.
 
         Raises Unsettled if it may be real and the store cannot be asked. Any other error of ours means that it is not.
         """
@@ -146,7 +146,7 @@ class Catalog:
             try:
                 with self.store.writing() as db:
                     lease.renew(db)
-                    if _last(db) != after:
+                    if _last(db) != before.number:
                         raise WarehouseError("the warehouse has changed since this step began", hint="run the statement again")
                     _write(db, changes)
                     db.execute("INSERT INTO step (id) VALUES (?)", [step])
@@ -155,10 +155,8 @@ class Catalog:
             except Unsettled as unsettled:
                 if not self._has(step, unsettled):
                     raise WarehouseError(unsettled.message, hint="nothing of the statement was kept; run it again") from unsettled.__cause__
-                return self.snapshot()
-            if self._snapshot.number != after:
-                return self.snapshot()
-            self._snapshot = _applied(self._snapshot, changes, number)
+            # Nothing is read here, which could fail: the step is real, and an error would say that it is not.
+            self._snapshot = _applied(before, changes, number)
             return self._snapshot
 
     def history(self, target: str | None = None, limit: int = 1000) -> list[Done]:

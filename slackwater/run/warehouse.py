@@ -86,7 +86,7 @@ class Step:
         self.warehouse = warehouse
         self.id = f"{int(time.time() * 1000):013d}-{uuid.uuid4().hex[:8]}"
         self.before: Snapshot = warehouse.catalog.snapshot()
-        self._after = self.before.number
+        self._began_with = self.before
         self.traces: dict[str, Trace] = dict(self.before.traces)
         self.changes = Changes()
         self._directories: list[str] = []
@@ -149,7 +149,7 @@ class Step:
         # then remains without being real, the next opening removes.
         written, self._directories = self._directories, []
         try:
-            snapshot = self.warehouse.catalog.commit(self.id, self.changes, self._after, self.warehouse.lease)
+            snapshot = self.warehouse.catalog.commit(self.id, self.changes, self._began_with, self.warehouse.lease)
         except Unsettled:
             raise
         except SlackwaterError:

@@ -28,7 +28,7 @@ def test_leases_that_expire_all_the_time(
     url = request.getfixturevalue("postgres").new_store() if kind == "postgres" else None
     first = Catalog(store_named(url, tmp_path))
     held = Lease(first.store)
-    first.commit("first", Changes(relations={"t": Table("t", (Column("a", "int"),))}), 0, held)
+    first.commit("first", Changes(relations={"t": Table("t", (Column("a", "int"),))}), first.snapshot(), held)
     held.release()
 
     def write(number: int) -> tuple[list[str], int]:
@@ -45,7 +45,7 @@ def test_leases_that_expire_all_the_time(
                 changes = Changes(history=[Done("count", "t", "", 0.0, 0.0, step=step)])
                 changes.put(replace(table, next_id=table.next_id + 1))
                 try:
-                    after = known.commit(step, changes, before.number, mine)
+                    after = known.commit(step, changes, before, mine)
                     made.append(step)
                     assert after.table("t").next_id == table.next_id + 1
                 except WarehouseError:
