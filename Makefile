@@ -5,11 +5,11 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help demo test conformance lint format cases fuzz mutants peers clean
+.PHONY: help demo test test-postgres conformance lint format cases fuzz mutants profile-refresh peers clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-10s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-16s %s\n", $$1, $$2 }'
 
 # Anew when the dependencies change. Java comes from PyPI only where the machine has none that Spark can use.
 $(READY): pyproject.toml
@@ -23,7 +23,10 @@ demo: $(READY) ## the car plant: data arrives, views move, and what each step co
 	$(RUN) -m examples.car_plant
 
 test: $(READY) ## everything that must hold, under 15 minutes on two cores
-	$(RUN) -m pytest --numprocesses 2 --dist loadgroup $(ARGS)
+	$(RUN) -m pytest -m "not postgres" --numprocesses 2 --dist loadgroup $(ARGS)
+
+test-postgres: $(READY) ## shared warehouses, on PostgreSQL servers of the tests' own
+	$(RUN) -m pytest -m postgres --numprocesses 2 $(ARGS)
 
 conformance: $(READY) ## every case file on Spark, and on Sail under every schedule
 	SLACKWATER_ALL_CASES=1 $(RUN) -m pytest --numprocesses 2 --dist loadgroup tests/test_cases.py $(ARGS)
@@ -48,6 +51,9 @@ mutants: $(READY) ## break each change rule once and see that the suite notices
 
 bench-%: $(READY) ## run a module of bench/, such as bench-tpch, which generates the data
 	$(RUN) -m bench.$* $(ARGS)
+
+profile-refresh: $(READY) ## where the CPU seconds of a refresh go; QUERY=17, ARGS="--scale-factor 0.1"
+	$(RUN) -m bench.profile_refresh --query $(or $(QUERY),3) $(ARGS)
 
 peers: ## install the systems that benchmarks compare with, each into an environment of its own
 	test -x .peers/duckdb/bin/python || $(PYTHON) -m venv .peers/duckdb

@@ -20,6 +20,7 @@ from slackwater.run.progress import Listener, Working
 from slackwater.run.reading import notes, readable, recompute
 from slackwater.run.refresh import refresh, refresh_on_read
 from slackwater.run.schedule import Schedule, schedule_named
+from slackwater.run.vacuum import vacuum
 from slackwater.run.warehouse import Warehouse
 from slackwater.spark import start
 from slackwater.sql import kinds, parse, substitute
@@ -162,6 +163,7 @@ HANDLERS: Mapping[type, Handler] = {
     kinds.Delete: lambda db, s: Result.of_message(_counted(tables.delete(s, db._warehouse), "deleted")),
     kinds.Merge: lambda db, s: Result.of_message(_merged(merge(s, db._warehouse))),
     kinds.Copy: lambda db, s: Result.of_message(_counted(tables.copy(s, db._warehouse), "copied")),
+    kinds.Vacuum: lambda db, s: Result.of_message(vacuum(db._warehouse)),
     kinds.Show: lambda db, s: describe.show(s, db._warehouse),
     kinds.Describe: lambda db, s: describe.describe(s, db._warehouse),
     kinds.Explain: lambda db, s: explain.explain(s, db._warehouse),

@@ -55,8 +55,12 @@ def spark_db(spark_session: Any, tmp_path: Path) -> Iterator[slackwater.Session]
         yield db
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Two processes share the tests, and what takes longest is begun first."""
+    """What asks for a server is marked. Two processes share the tests, and what takes longest is begun first."""
+    for item in items:
+        if "postgres" in getattr(item, "fixturenames", ()):
+            item.add_marker("postgres")
     items.sort(key=_turn)
 
 

@@ -5,7 +5,7 @@ from slackwater.catalog.lease import Lease
 from slackwater.catalog.pairing import check_pair
 from slackwater.catalog.records import Answer, Done, Relation, Table, View
 from slackwater.catalog.store import Store, Unsettled
-from slackwater.catalog.stores import store_named
+from slackwater.catalog.stores import reading_catalog, store_named
 
 __all__ = [
     "Answer",
@@ -20,5 +20,6 @@ __all__ = [
     "Unsettled",
     "View",
     "check_pair",
+    "reading_catalog",
     "store_named",
 ]

@@ -19,21 +19,24 @@ from slackwater.errors import QueryError, WarehouseError, did_you_mean
 from slackwater.plan import Column
 from slackwater.trace import Batch, File, Trace
 
-FORMAT = "1"
+FORMAT = "2"
+UNNUMBERED = "1"  # without the table of steps: it can be read, and gets the table when it is opened for writing
 PATIENCE = 30.0  # seconds in which a store that was lost in a commit may come back and say what became of it
 STEPS_KEPT = 1000
+UNKNOWN = -1  # the number of no step
 
 # For both stores; `rowid` is what SQLite calls the order in which rows came.
-SCHEMA = """
+SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS meta     (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS step     (number {number}, id TEXT NOT NULL UNIQUE);
-CREATE TABLE IF NOT EXISTS relation (rowid {number}, name TEXT NOT NULL UNIQUE, record TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS step     (number {{number}}, id TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS relation (rowid {{number}}, name TEXT NOT NULL UNIQUE, record TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS trace    (name TEXT PRIMARY KEY, columns TEXT NOT NULL, id_type TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS batch    (trace TEXT, version BIGINT, step TEXT NOT NULL, added TEXT NOT NULL, removed TEXT NOT NULL,
-                                     PRIMARY KEY (trace, version)) {by_key};
-CREATE TABLE IF NOT EXISTS cursor   (path TEXT, source TEXT, version BIGINT NOT NULL, PRIMARY KEY (path, source)) {by_key};
-CREATE TABLE IF NOT EXISTS history  (number {number}, target TEXT NOT NULL, record TEXT NOT NULL);
+                                     PRIMARY KEY (trace, version)) {{by_key}};
+CREATE TABLE IF NOT EXISTS cursor   (path TEXT, source TEXT, version BIGINT NOT NULL, PRIMARY KEY (path, source)) {{by_key}};
+CREATE TABLE IF NOT EXISTS history  (number {{number}}, target TEXT NOT NULL, record TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS lease    (one INTEGER PRIMARY KEY CHECK (one = 1), holder TEXT, host TEXT, pid BIGINT, expires DOUBLE PRECISION);
+INSERT INTO meta VALUES ('format', '{FORMAT}') ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 """
 
 
@@ -75,6 +78,10 @@ class Snapshot:
         """Views, those that are read before those that read them."""
         return [r for r in self.relations.values() if isinstance(r, View)]
 
+    @property
+    def files(self) -> tuple[File, ...]:
+        return tuple(file for trace in self.traces.values() for file in trace.files)
+
     def readers(self, name: str) -> list[str]:
         """The views whose text names a relation."""
         return [view.name for view in self.views if name.lower() in view.reads]
@@ -112,19 +119,15 @@ class Catalog:
     def __init__(self, store: Store, read_only: bool = False) -> None:
         self.store = store
         self._lock = threading.RLock()  # around the snapshot; the store has one of its own
-        self._snapshot = Snapshot(number=-1)
-        if read_only and not store.exists():
+        self._snapshot = Snapshot(number=UNKNOWN)
+        there = store.exists()
+        if read_only and not there:
             raise WarehouseError(f"there is no warehouse at {store.place}", hint="open it without read_only to create one")
+        found = self._known_format(read_only) if there else FORMAT  # before anything of ours is written to it
         if not read_only:
             store.create(SCHEMA)
-            with store.writing() as db:
-                db.execute("INSERT INTO meta VALUES ('format', ?) ON CONFLICT (key) DO NOTHING", [FORMAT])
-        found = self.fact("format")
-        if found != FORMAT:
-            raise WarehouseError(
-                f"the warehouse at {store.place} has format {found or 'unknown'}, this release reads format {FORMAT}",
-                hint="open it with the release that wrote it",
-            )
+        self._numbered = not read_only or found == FORMAT
+        self.snapshot()
 
     def close(self) -> None:
         self.store.close()
@@ -132,8 +135,8 @@ class Catalog:
     def snapshot(self) -> Snapshot:
         """Everything as of now; loaded again only if a step was committed that this session does not know."""
         with self._lock, self.store.reading() as db:
-            number = _last(db)
-            if number != self._snapshot.number:
+            number = _last(db) if self._numbered else UNKNOWN
+            if number == UNKNOWN or number != self._snapshot.number:
                 self._snapshot = _load(db, number)
             return self._snapshot
 
@@ -171,6 +174,23 @@ class Catalog:
         with self.store.reading() as db:
             found = db.execute("SELECT value FROM meta WHERE key = ?", [key]).fetchone()
         return None if found is None else str(found[0])
+
+    def vacuum(self) -> None:
+        """Give back the space of rows that are gone."""
+        self.store.vacuum()
+
+    def _known_format(self, read_only: bool) -> str:
+        found = self.fact("format")
+        if found not in (FORMAT, UNNUMBERED):
+            raise WarehouseError(
+                f"the warehouse at {self.store.place} has format {found or 'unknown'}, this release reads format {FORMAT}",
+                hint="open it with the release that wrote it",
+            )
+        if not read_only and self.fact("backup") is not None:
+            raise WarehouseError(
+                f"{self.store.place} is a backup", hint="open it with read_only=True, or slackwater restore it to another place"
+            )
+        return found
 
     def _has(self, step: str, unsettled: Unsettled) -> bool:
         """Whether a step is real whose commit was not answered."""
@@ -260,4 +280,4 @@ def _applied(before: Snapshot, changes: Changes, number: int) -> Snapshot:
 
 
 def _files(text: str) -> tuple[File, ...]:
-    return tuple(File(f["path"], f["rows"], f["bytes"], tuple(f["ids"]) if f["ids"] else None) for f in json.loads(text))
+    return tuple(File(f["path"], f["rows"], f["bytes"], tuple(f["ids"]) if f["ids"] else None, f.get("crc")) for f in json.loads(text))

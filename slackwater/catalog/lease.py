@@ -45,6 +45,11 @@ class Lease:
         if renewed.rowcount != 1:
             raise LeaseLost("another process has taken over this warehouse", hint="close this session and connect again")
 
+    def confirm(self) -> None:
+        """See that the lease is still ours."""
+        with self.store.writing() as db:
+            self.renew(db)
+
     def release(self) -> None:
         self._stop.set()
         self._thread.join()
@@ -66,7 +71,7 @@ class Lease:
         now = self.store.now
         with self.store.writing() as db:
             held = db.execute(f"SELECT holder, host, pid, expires > {now} FROM lease").fetchone()
-            if held is not None and held[3] and not _is_gone(held[0], held[2]):
+            if held is not None and held[3] and not is_gone(held[0], held[2]):
                 return f"process {held[2]} on {held[1]}"
             db.execute("DELETE FROM lease")
             values = [self.holder, socket.gethostname(), os.getpid()]
@@ -77,8 +82,7 @@ class Lease:
         pause = RENEWED_EVERY
         while not self._stop.wait(pause):
             try:
-                with self.store.writing() as db:
-                    self.renew(db)
+                self.confirm()
                 pause = RENEWED_EVERY
             except LeaseLost:
                 return  # the next commit says so
@@ -94,7 +98,8 @@ def _machine() -> str:
         return f"{socket.gethostname()}/{uuid.getnode()}"
 
 
-def _is_gone(holder: str, pid: int) -> bool:
+def is_gone(holder: str, pid: int) -> bool:
+    """Whether a holder's process has ended, as far as this machine can tell."""
     if holder.rpartition("/")[0] != _machine():
         return False
     try:

@@ -80,6 +80,9 @@ class Postgres:
             except psycopg.Error as problem:
                 raise Unsettled(f"lost the store at {self.place} while it was to commit: {_first_line(problem)}") from problem
 
+    def vacuum(self) -> None:
+        """The server does that by itself."""
+
     def close(self) -> None:
         with self._lock:
             if self._connection is not None:

@@ -12,6 +12,7 @@ from slackwater.catalog.store import Unsettled
 from slackwater.errors import WarehouseError
 
 FILE = "catalog.db"
+RESTORE = "slackwater restore brings back a backup"
 
 
 class SQLite:
@@ -27,11 +28,21 @@ class SQLite:
         self._db: sqlite3.Connection | None = None
 
     def exists(self) -> bool:
-        return self.path.exists()
+        if self.path.exists() and self.path.stat().st_size:
+            with self._used() as db:
+                return db.execute("SELECT 1 FROM sqlite_master").fetchone() is not None
+        # SQLite would make a new one, and all files of the warehouse would be orphans.
+        if any(self.path.parent.glob("traces/*/*")):
+            raise WarehouseError(f"the warehouse at {self.place} has files, but its {FILE} is gone", hint=RESTORE)
+        return False
 
     def create(self, schema: str) -> None:
+        made = schema.format(number="INTEGER PRIMARY KEY AUTOINCREMENT", by_key="WITHOUT ROWID")
         with self._used() as db:
-            db.executescript(schema.format(number="INTEGER PRIMARY KEY AUTOINCREMENT", by_key="WITHOUT ROWID"))
+            try:
+                db.executescript(f"BEGIN IMMEDIATE; {made} COMMIT")
+            finally:
+                _undo(db)
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -57,6 +68,11 @@ class SQLite:
                 _undo(db)
                 raise Unsettled(f"the catalog {self.path} did not take a commit: {problem}") from problem
 
+    def vacuum(self) -> None:
+        with self._used() as db:
+            db.execute("VACUUM")
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def close(self) -> None:
         with self._lock:
             if self._db is not None:
@@ -72,7 +88,11 @@ class SQLite:
                     self._db = _open(self.path)
                 yield self._db
             except sqlite3.Error as problem:
-                raise WarehouseError(f"the catalog {self.path} cannot be used: {problem}", hint="slackwater doctor checks it") from problem
+                damaged = type(problem) is sqlite3.DatabaseError  # what else goes wrong has a class of its own
+                raise WarehouseError(
+                    f"the catalog of the warehouse at {self.place} cannot be {'read' if damaged else 'used'}: {problem}",
+                    hint=RESTORE if damaged else "slackwater doctor checks it",
+                ) from problem
 
 
 def _open(path: Path) -> sqlite3.Connection:

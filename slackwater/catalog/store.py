@@ -40,15 +40,22 @@ class Store(Protocol):
     shared: bool  # whether it is outside of the warehouse's folder
     now: str  # an expression: seconds by the store's own clock
 
-    def exists(self) -> bool: ...
+    def exists(self) -> bool:
+        """Whether there is something. Raises WarehouseError if there should be, by what else there is."""
 
     def create(self, schema: str) -> None:
-        """Make what is not there yet. `{number}` in the schema is a key that counts up, `{by_key}` keeps rows in the order of their key."""
+        """Make what is not there yet, all or nothing.
+
+        `{number}` in the schema is a key that counts up, `{by_key}` keeps rows in the order of their key.
+        """
 
     def reading(self) -> AbstractContextManager[Statements]:
         """Everything as of one moment, however long it takes to read."""
 
     def writing(self) -> AbstractContextManager[Statements]:
         """All or nothing, one at a time. Raises Unsettled if nothing came back when it was to be committed."""
+
+    def vacuum(self) -> None:
+        """Give back the space of rows that are gone."""
 
     def close(self) -> None: ...

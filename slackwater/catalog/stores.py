@@ -1,10 +1,13 @@
-"""Which store a warehouse's catalog is in."""
+"""Which store a warehouse's catalog is in, and how it is read there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
-from slackwater.catalog.pairing import mark_of
+from slackwater.catalog.catalog import Catalog
+from slackwater.catalog.pairing import check_pair, mark_of
 from slackwater.catalog.sqlite import FILE, SQLite
 from slackwater.catalog.store import Store
 from slackwater.errors import WarehouseError
@@ -32,3 +35,12 @@ def store_named(url: str | None, root: Path) -> Store:
     except ImportError as problem:
         raise WarehouseError(f"PostgreSQL needs a driver: {problem}", hint='pip install "slackwater[postgres]"') from problem
     return Postgres(url)
+
+
+@contextmanager
+def reading_catalog(store: Store, root: Path) -> Iterator[Catalog]:
+    """The catalog of a warehouse, beside whoever writes it. The store is closed afterwards."""
+    with closing(store):
+        catalog = Catalog(store, read_only=True)
+        check_pair(catalog, root.absolute(), read_only=True)
+        yield catalog

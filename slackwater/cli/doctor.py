@@ -25,7 +25,7 @@ from rich.text import Text
 from slackwater.cli.activity import Activity
 
 LEAST_DISK = 1 << 30
-BACKUP = "restore the whole warehouse from a backup"
+BACKUP = "slackwater restore brings back a backup"
 SIGNS = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 

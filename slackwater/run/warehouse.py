@@ -16,7 +16,7 @@ from slackwater.run.schedule import Schedule
 from slackwater.spark import Engine
 from slackwater.trace import Batch, Files, Trace
 
-GRACE = 60.0  # seconds for which folded and dropped batches stay readable
+GRACE = 60.0  # seconds for which retired batches stay readable
 
 
 class Warehouse:
@@ -27,7 +27,8 @@ class Warehouse:
         self.engine = engine
         self.schedule = schedule
         self.listeners: list[Listener] = []
-        self._retired: list[tuple[float, str]] = []
+        self._retired: list[tuple[float, str]] = []  # since when, and where
+        self._sweeper: threading.Timer | None = None
         self.writing = threading.RLock()  # one step at a time
         self.lease: Lease | None = None
         with ExitStack() as undo:
@@ -43,23 +44,46 @@ class Warehouse:
                 self.recover()
             undo.pop_all()
 
-    def recover(self) -> int:
-        """Remove what steps left behind that did not finish."""
-        snapshot = self.catalog.snapshot()
-        return self.files.remove_orphans((trace.name, batch.step) for trace in snapshot.traces.values() for batch in trace.batches)
+    def recover(self) -> None:
+        """Remove what steps left behind that did not finish. What was retired lately may be read by others, and goes later."""
+        with self.writing:
+            assert self.lease is not None
+            snapshot = self.catalog.snapshot()
+            orphans = self.files.orphans((trace.name, batch.step) for trace in snapshot.traces.values() for batch in trace.batches)
+            self.lease.confirm()  # afterwards: so none of them is what another process, which has taken over, is writing now
+            for directory in orphans:
+                if (since := self.files.retired(directory)) is None:
+                    self.files.remove(directory)
+                elif (since, directory) not in self._retired:
+                    self._retired.append((since, directory))
+            self._sweep()
 
-    def retire(self, directories: list[str]) -> None:
-        """Remove folded and dropped batches once readers that may have opened them have had time to finish."""
-        now = time.monotonic()
-        self._retired += [(now, directory) for directory in directories]
-        for since, directory in [each for each in self._retired if now - each[0] > GRACE]:
-            self.files.remove(directory)
-            self._retired.remove((since, directory))
+    def retire(self, directories: Iterable[str]) -> None:
+        """Remove batches that nobody needs any more, once readers that may have opened them have had time to finish."""
+        self._retired += [(time.time(), directory) for directory in directories]
+        self._sweep()
+
+    def waiting(self) -> int:
+        """How many bytes of retired batches are still there."""
+        return self.files.usage(directory for _, directory in self._retired)
+
+    def _sweep(self) -> None:
+        with self.writing:
+            due = [each for each in self._retired if time.time() - each[0] > GRACE]
+            for _, directory in due:
+                self.files.remove(directory)
+            self._retired = [each for each in self._retired if each not in due]
+            if self._sweeper is not None:
+                self._sweeper.cancel()
+            self._sweeper = threading.Timer(GRACE, self._sweep) if self._retired else None
+            if self._sweeper is not None:
+                self._sweeper.daemon = True
+                self._sweeper.start()
 
     def close(self) -> None:
+        if self._sweeper is not None:
+            self._sweeper.cancel()
         if self.lease is not None:
-            for _, directory in self._retired:
-                self.files.remove(directory)
             self.lease.release()
         self.catalog.close()
         self.engine.stop()
@@ -106,9 +130,8 @@ class Step:
     def drop_trace(self, name: str) -> None:
         self.changes.traces[name] = None
         self.traces.pop(name, None)
-        # Batch by batch: by the time they are removed, another process may have taken over and given the name to something new.
-        known = self.before.traces.get(name)
-        self._retired += [self.warehouse.files.batch_directory(name, batch.step) for batch in known.batches] if known else []
+        if name in self.before.traces:
+            self._retire(name, self.before.traces[name].batches)
 
     def directory(self, trace: str) -> str:
         """Where this step writes its batch of a trace."""
@@ -118,7 +141,7 @@ class Step:
 
     def take(self, trace: str, directory: str) -> Batch | None:
         """Take what was written below `directory` as the trace's next batch; None if there is no row in it."""
-        added, removed = self.warehouse.files.written(directory)
+        added, removed = self.warehouse.files.sealed(directory)
         if not added and not removed:
             self.warehouse.files.remove(directory)
             return None
@@ -129,12 +152,12 @@ class Step:
 
     def replace_batches(self, trace: str, after: int, directory: str) -> None:
         """Put what was written below `directory` in the place of all batches of a trace after a version."""
-        added, removed = self.warehouse.files.written(directory)
+        added, removed = self.warehouse.files.sealed(directory)
         batch = Batch(self.traces[trace].version, self.id, added, removed)
         replaced = [old for old in self.traces[trace].batches if old.version > after]
         self.traces[trace] = self.traces[trace].folded(after, batch)
         self.changes.folds.append((trace, after, batch))
-        self._retired += [self.warehouse.files.batch_directory(trace, old.step) for old in replaced]
+        self._retire(trace, replaced)
 
     def next_version(self, trace: str) -> int:
         return self.traces[trace].version + 1
@@ -143,8 +166,11 @@ class Step:
         self.changes.history.extend(lines)
 
     def commit(self) -> Snapshot:
-        """Make it real, or leave nothing of it behind."""
+        """Make it real, or leave nothing of it behind. What it wrote is on the disk before the store says that it exists."""
         assert self.warehouse.lease is not None
+        self.warehouse.files.sync(self._directories)
+        for directory in self._retired:
+            self.warehouse.files.retire(directory)  # before they are: an end right after the commit must not cost a reader its files
         # From here on the files may be those of real batches, also if we are interrupted: nothing but a plain refusal removes them. What
         # then remains without being real, the next opening removes.
         written, self._directories = self._directories, []
@@ -162,3 +188,7 @@ class Step:
     def abandon(self) -> None:
         for directory in self._directories:
             self.warehouse.files.remove(directory)
+
+    def _retire(self, trace: str, batches: Iterable[Batch]) -> None:
+        # Batch by batch: by the time they are removed, another process may have given the trace's name to something new.
+        self._retired += [self.warehouse.files.batch_directory(trace, batch.step) for batch in batches]

@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any
 
@@ -21,8 +22,9 @@ from slackwater.plan import Column
 from slackwater.plan.nodes import Expression
 from slackwater.plan.render import quote, sql
 from slackwater.spark.arrow import arrow_schema
-from slackwater.spark.failures import translated
-from slackwater.trace import VERSION, Files, Reading, Trace
+from slackwater.spark.failures import reading_files
+from slackwater.spark.read_by import ReadBy
+from slackwater.trace import VERSION, File, Files, Reading, Trace
 
 FEW = 64
 # Up to here the rows of a reading go along with the statement. Spark runs a job for every file scan below a broadcast, and what
@@ -43,9 +45,10 @@ class Engine:
         self.prefix = "" if (number := next(self._numbers)) == 1 else f"{number}:"
         self._stop = stop
         self._registered: dict[str, object] = {}
+        self._read_by = ReadBy()
         self._types: dict[tuple[str, ...], list[str]] = {}
         self._lock = threading.RLock()
-        self._quotes = self._takes_quoted_names()
+        self._is_sail = self._takes_names_as_they_are()
 
     def stop(self) -> None:
         """Forget our names; end the session if we started it. A session on a server of its own takes its names with it."""
@@ -69,7 +72,7 @@ class Engine:
 
     def columns_of(self, statement: str) -> tuple[Column, ...]:
         """The columns of a query, without running it."""
-        with translated(statement):
+        with self._running(statement):
             schema = self.spark.sql(statement).schema
         return tuple(Column(field.name, field.dataType.simpleString()) for field in schema.fields)
 
@@ -83,17 +86,34 @@ class Engine:
         with self._lock:
             if self._registered.get(name) == (trace.columns, reading, hidden):
                 return name
+            read: Sequence[File] = ()
             if not reading.files:
-                nothing = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in shown)
-                self._name(name, self.spark.sql(f"SELECT {nothing} WHERE false"))
-            elif reading.rows <= HANDFUL and reading.bytes <= HANDFUL_BYTES and (schema := _arrow_schema(shown)) is not None:
-                rows = files.rows(reading).select(schema.names).cast(schema)
-                self._name(name, self.spark.createDataFrame(rows, _ddl(shown)))
+                self._name(name, self._nothing(shown))
+            elif (rows := self._handful(reading, shown, files)) is not None:
+                self._name(name, rows)
             else:
-                rows = self._remaining(self._parquet(reading.files, columns, files), trace, reading, files)
-                self._name(name, rows if hidden else rows.select([quote(c.name) for c in shown]))
+                read = (*reading.files, *reading.without)
+                with reading_files(lambda deep: files.check(read, deep), name):
+                    remaining = self._remaining(self._parquet(reading.files, columns, files), trace, reading, files)
+                    self._name(name, remaining if hidden else remaining.select([quote(c.name) for c in shown]))
             self._registered[name] = (trace.columns, reading, hidden)
+            self._read_by.put(name, files, read)
         return name
+
+    def _handful(self, reading: Reading, columns: Sequence[Column], files: Files) -> DataFrame | None:
+        """The rows themselves, if they are few. Not for Sail: it reads files as fast, and fails to plan some joins over such rows."""
+        if self._is_sail or reading.rows > HANDFUL or reading.bytes > HANDFUL_BYTES:
+            return None
+        schema = _arrow_schema(tuple(columns))
+        if schema is None:
+            return None
+        rows = files.rows(reading)
+        # pyspark cannot take a table that has no chunks.
+        return self.spark.createDataFrame(rows.select(schema.names).cast(schema), _ddl(columns)) if len(rows) else self._nothing(columns)
+
+    def _nothing(self, columns: Sequence[Column]) -> DataFrame:
+        empty = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in columns)
+        return self.spark.sql(f"SELECT {empty} WHERE false")
 
     def _remaining(self, rows: DataFrame, trace: Trace, reading: Reading, files: Files) -> DataFrame:
         """The rows whose identity is not among those that the reading leaves out."""
@@ -103,17 +123,20 @@ class Engine:
             # Numbers are never given twice, so a few of them can stand in the statement: a filter instead of a join.
             gone = ", ".join(str(id) for id in sorted(files.ids(reading.without)))
             return rows.where(f"{ID} NOT IN ({gone})")
-        left = self._parquet(reading.without, (Column(ID, trace.id_type), Column(VERSION, "bigint")), files)
+        named = (Column(ID, trace.id_type), Column(VERSION, "bigint"))
+        few = self._handful(Reading(reading.without), named, files)
+        left = self._parquet(reading.without, named, files) if few is None else few
         order = rows[VERSION] < left[VERSION] if reading.later else rows[VERSION] > left[VERSION]
         return rows.join(left, (rows[ID] == left[ID]) & order, "left_anti")
 
     def define(self, name: str, statement: str) -> str:
         """Give a query a name for later statements, and return that."""
         name = self.prefix + name
-        with self._lock, translated(statement):
+        with self._lock, self._running(statement):
             if self._registered.get(name) != statement:
                 self._name(name, self.spark.sql(statement))
                 self._registered[name] = statement
+                self._read_by.put_query(name, statement)
         return name
 
     def _parquet(self, of: Sequence[Any], columns: Sequence[Column], files: Files) -> DataFrame:
@@ -121,15 +144,15 @@ class Engine:
 
     def _name(self, name: str, rows: DataFrame) -> None:
         self._registered[name] = None
-        rows.createOrReplaceTempView(quote(name) if self._quotes else name)
+        rows.createOrReplaceTempView(name if self._is_sail else quote(name))
 
-    def _takes_quoted_names(self) -> bool:
-        """Spark reads a view's name as SQL, Sail takes it as it is."""
+    def _takes_names_as_they_are(self) -> bool:
+        """Spark reads a view's name as SQL, Sail does not."""
         self.spark.sql("SELECT 1 AS one").createOrReplaceTempView("`sw quoted`")
         try:
-            return bool(self.spark.sql("SELECT one FROM `sw quoted`").columns)
+            return not self.spark.sql("SELECT one FROM `sw quoted`").columns
         except Exception:
-            return False
+            return True
 
     def name_frame(self, name: str, rows: Any) -> str:
         """Give a caller's Spark DataFrame a name, and return that."""
@@ -141,12 +164,15 @@ class Engine:
 
     def arrow(self, statement: str) -> pa.Table:
         """A query's rows."""
-        with translated(statement):
+        with self._running(statement):
             return self.spark.sql(statement).toArrow()
 
     def frame(self, statement: str) -> DataFrame:
-        with translated(statement):
+        with self._running(statement):
             return self.spark.sql(statement)
+
+    def _running(self, statement: str) -> AbstractContextManager[None]:
+        return reading_files(lambda deep: self._read_by.check(statement, deep), statement)
 
     def explain(self, statement: str) -> str:
         """The engine's own plan of a query."""
@@ -155,7 +181,7 @@ class Engine:
 
     def write(self, statement: str, directory: str) -> None:
         """A flush: its rows as Parquet below `directory`, arrivals and departures in folders of their own."""
-        with translated(statement):
+        with self._running(statement):
             self.spark.sql(statement).write.mode("overwrite").partitionBy(SIDE).parquet(directory)
 
 

@@ -19,6 +19,9 @@ import pytest
 import slackwater
 from slackwater.catalog import Catalog, Unsettled, catalog, lease, store_named
 from slackwater.errors import WarehouseError
+from slackwater.run import refresh
+from slackwater.run.fold import fold_all
+from slackwater.run.warehouse import Warehouse
 from tests.place import Place, prepared, totals
 from tests.postgres import Server, Wire
 from tests.sail.test_docs import Reader, blocks_of
@@ -47,11 +50,10 @@ def remote(wire: Wire, sail_session: Any, tmp_path: Path) -> Place:
 # The server goes away
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGQUIT])
-def test_a_session_goes_on_when_the_server_is_back(place: Place, postgres: Server, how: signal.Signals) -> None:
+def test_a_session_goes_on_when_the_server_is_back(place: Place, postgres: Server) -> None:
     with place.connect() as db:
         before = place.files
-        postgres.stop(how)
+        postgres.stop(signal.SIGQUIT)
         try:
             for text in ("SELECT * FROM orders", "INSERT INTO orders VALUES (3, 'EU', 1)"):
                 with pytest.raises(WarehouseError, match="cannot reach the store"):
@@ -163,6 +165,23 @@ def test_a_change_that_was_made_is_told_so_though_the_store_is_gone_right_after(
         assert "1 row inserted" in str(db.sql("INSERT INTO orders VALUES (3, 'EU', 1)"))
         wire.open()
         assert totals(db) == {"EU": 11, "US": 5}
+
+
+def test_a_refresh_that_was_made_is_told_so_though_the_store_is_gone_before_the_fold(
+    remote: Place, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut_and_fold(warehouse: Warehouse) -> int:
+        wire.close()
+        return fold_all(warehouse)
+
+    monkeypatch.setattr(refresh, "fold_all", cut_and_fold)
+    with remote.connect() as db:
+        db.sql("INSERT INTO orders VALUES (3, 'EU', 1)")
+        assert "1 rows added, 1 removed" in db.sql("REFRESH ALL").message
+        wire.open()
+        monkeypatch.undo()
+        assert totals(db) == {"EU": 11, "US": 5}
+        assert "nothing new" in db.sql("REFRESH ALL").message
 
 
 # Another process takes over
@@ -350,6 +369,30 @@ def test_the_doctor_looks_at_the_store(place: Place, wire: Wire) -> None:
     wire.close()
     told = run(*options, store).stdout
     assert f"fail catalog     cannot reach the store at 127.0.0.1:{wire.port}/postgres" in told and "secret" not in told
+
+
+def test_check_verifies_the_files_that_the_store_names(place: Place, wire: Wire) -> None:
+    assert run("check", str(place.path), "--store", str(place.store)).stdout.startswith("sound    2 files, ")
+    with place.connect() as db:
+        db.sql("INSERT INTO orders VALUES (3, 'EU', 1)")
+        db.sql("VACUUM")
+        assert run("check", str(place.path), environment={"SLACKWATER_STORE": str(place.store)}).stdout.startswith("sound    3 files, ")
+    next(place.path.rglob("*.parquet")).unlink()
+    damaged = run("check", str(place.path), "--store", str(place.store))
+    assert damaged.returncode == 1 and "is missing" in damaged.stdout
+    assert "name its store" in run("check", str(place.path)).stderr
+    other = run("check", str(place.path), "--store", wire.store)
+    assert other.returncode == 1 and other.stdout == "" and "no warehouse" in other.stderr
+
+
+def test_a_backup_says_that_it_cannot_copy_a_store_on_a_server(place: Place, sail_session: Any, tmp_path: Path) -> None:
+    slackwater.connect(tmp_path / "local", engine=sail_session).close()
+    assert run("backup", str(tmp_path / "local"), str(tmp_path / "copy")).returncode == 0
+    before = place.files
+    for command in (("backup", place.path, tmp_path / "new"), ("restore", tmp_path / "copy", place.path, "--replace")):
+        refused = run(*map(str, command))
+        assert refused.returncode == 1 and "do not support that yet" in refused.stderr and "pg_dump" in refused.stderr
+    assert place.files == before and not (tmp_path / "new").exists()
 
 
 def test_without_the_driver_the_way_to_it_is_told(tmp_path: Path) -> None:

@@ -1,0 +1,71 @@
+"""What every benchmark shares: CPU time, and the report whose last line is one JSON object."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, TypeVar
+
+from slackwater.run.cpu import cpu_seconds
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What something took: of this process and all it has started."""
+
+    cpu: float
+    seconds: float
+
+
+def measured(work: Callable[[], T]) -> tuple[T, Cost]:
+    cpu, began = cpu_seconds(), time.perf_counter()
+    result = work()
+    seconds, after = time.perf_counter() - began, cpu_seconds()
+    if cpu is None or after is None:
+        raise SystemExit("this system does not tell the CPU time of processes: benchmarks need /proc")
+    return result, Cost(after - cpu, seconds)
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    logarithms = [math.log(value) for value in values]
+    return math.exp(sum(logarithms) / len(logarithms))
+
+
+def report(bench: str, figures: dict[str, Any], peers: dict[str, Any] | None = None) -> None:
+    """The last line of a benchmark."""
+    print(json.dumps({"bench": bench, "figures": figures, "peers": peers or {}, "machine": machine(), "commit": commit()}), flush=True)
+
+
+def machine() -> dict[str, Any]:
+    from importlib.metadata import version
+
+    return {
+        "date": date.today().isoformat(),
+        "cores": os.cpu_count(),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+        "processor": _processor(),
+        "python": platform.python_version(),
+        "pyspark": version("pyspark"),
+        "pysail": version("pysail"),
+    }
+
+
+def commit() -> str | None:
+    here = Path(__file__).parent
+    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=here, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or None
+
+
+def _processor() -> str:
+    facts = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    return next((line.partition(":")[2].strip() for line in facts if line.startswith("model name")), platform.machine())

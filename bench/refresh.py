@@ -1,0 +1,188 @@
+"""What a refresh costs, against recomputing the same query over plain Parquet files of the same rows.
+
+All 22 TPC-H queries are views of one warehouse. A round changes the tables, writes them out as plain files, and then for every query
+refreshes the view and recomputes the text, the one first in even rounds and the other in odd ones. Every answer is checked. The first round
+of a mix warms up.
+
+CPU is counted in ticks of a hundredth of a second, and nothing counts as less than one: a view whose tables did not change costs a tick.
+
+    python -m bench.refresh                                     everything: hours
+    python -m bench.refresh --scale-factor 0.1 --rounds 2 --engines sail --mixes rf:0.001 --queries q3,q17
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import slackwater
+from bench import tpch
+from bench.changes import random_rows, refresh_functions
+from bench.measure import Cost, geometric_mean, measured, report
+from tests.oracle import check_rows, check_top, difference, without_limit
+from tests.tpch_steps import LIMITED
+from tests.values import rows_of
+
+MIXES = ("rf:0.001", "rf:0.01", "rf:0.1", "random:0.001", "random:0.01")
+MOST_ROWS_AT_ONCE = 1_000_000
+TICK = 0.01
+
+
+@dataclass
+class Ratio:
+    """The costs of one query under one mix, round by round."""
+
+    refresh: list[Cost] = field(default_factory=list)
+    recompute: list[Cost] = field(default_factory=list)
+
+    @property
+    def cpu(self) -> float:
+        return _median(self.refresh) / _median(self.recompute)
+
+
+def _median(costs: list[Cost]) -> float:
+    return median(max(cost.cpu, TICK) for cost in costs)
+
+
+class Bench:
+    """One engine's warehouse with the tables and the views, and the tables as plain files beside it."""
+
+    def __init__(self, engine: str, scale_factor: float, names: list[str], folder: Path) -> None:
+        self.engine = engine
+        self.texts = {name: text for name, text in tpch.queries(scale_factor).items() if name in names}
+        self.plain = folder / "plain"
+        self.round = 0
+        self.db = slackwater.connect(folder / "warehouse", engine=engine)
+        data = tpch.generate(scale_factor)
+        self.orders = pq.read_metadata(data / "orders.parquet").num_rows
+        for name, table in tpch.TABLES.items():
+            self.db.sql(table.create)
+            for rows in _pieces(data / f"{name}.parquet", table.schema):
+                self.db.insert(name, rows)
+            self._write_plain(name)
+        for name, text in self.texts.items():
+            create = f"CREATE MATERIALIZED VIEW {name} WITH (refresh = 'strict', trigger = 'manual') AS {text}"
+            _, cost = measured(partial(self.db.sql, create))
+            print(f"{engine}: computed {name} for the first time, {cost.cpu:.1f} CPU-s ({cost.seconds:.1f} s)", flush=True)
+
+    def refresh(self, name: str) -> Cost:
+        return measured(lambda: self.db.sql(f"REFRESH VIEW {name}"))[1]
+
+    def change(self, mix: str) -> None:
+        """One round of changes, in the warehouse and in the plain files."""
+        kind, share = mix.split(":")
+        if kind == "rf":
+            statements, changed = refresh_functions(float(share), self.round, self.orders), ["orders", "lineitem"]
+        else:
+            statements, changed = random_rows(float(share), self.round), list(tpch.TABLES)
+        self.round += 1
+        for statement in statements:
+            self.db.sql(statement)
+        for name in changed:
+            self._write_plain(name)
+
+    def both(self, name: str, refresh_first: bool) -> tuple[Cost, Cost]:
+        """The costs of refreshing a view and of recomputing it, whose answers must be the same."""
+        refresh = self.refresh(name) if refresh_first else None
+        batch, recompute = measured(lambda: self.db.spark.sql(self.texts[name]).toArrow())
+        refresh = refresh or self.refresh(name)
+        self.check(name, batch)
+        return refresh, recompute
+
+    def check(self, name: str, batch: Any) -> None:
+        view = self.db.sql(f"SELECT * FROM {name}").to_arrow()
+        rows, expected, what = rows_of(view), rows_of(batch), f"{name} on {self.engine}"
+        if name in LIMITED and difference(rows, expected):
+            key = [view.schema.names.index(column) for column in LIMITED[name]]
+            check_top(rows, expected, rows_of(self.db.spark.sql(without_limit(self.texts[name])).toArrow()), key, view.schema.types, what)
+        else:
+            check_rows(rows, expected, view.schema.types, what)
+
+    def _write_plain(self, name: str) -> None:
+        folder = self.plain / f"{name}-{self.round}"
+        self.db.sql(f"SELECT * FROM {name}").to_spark().write.mode("overwrite").parquet(str(folder))
+        self.db.spark.read.parquet(str(folder)).createOrReplaceTempView(name)
+        for old in self.plain.glob(f"{name}-*"):
+            if old != folder:
+                shutil.rmtree(old)
+
+
+def _pieces(file: Path, schema: Any) -> Iterator[Any]:
+    for batch in pq.ParquetFile(file).iter_batches(batch_size=MOST_ROWS_AT_ONCE):
+        yield pa.Table.from_batches([batch]).cast(schema)
+
+
+def run(engine: str, options: argparse.Namespace, folder: Path) -> dict[str, dict[str, Ratio]]:
+    """The ratios of every mix and query on one engine."""
+    bench = Bench(engine, options.scale_factor, options.queries, folder)
+    found: dict[str, dict[str, Ratio]] = {}
+    try:
+        for mix in options.mixes:
+            ratios = found.setdefault(mix, {name: Ratio() for name in bench.texts})
+            for number in range(options.rounds + 1):
+                bench.change(mix)
+                for name, ratio in ratios.items():
+                    refresh, recompute = bench.both(name, refresh_first=number % 2 == 0)
+                    if number:
+                        ratio.refresh.append(refresh)
+                        ratio.recompute.append(recompute)
+                    print(
+                        f"{engine} {mix} round {number} {name}: refresh {refresh.cpu:.2f} CPU-s ({refresh.seconds:.2f} s), "
+                        f"recompute {recompute.cpu:.2f} ({recompute.seconds:.2f} s){'' if number else ', warming up'}",
+                        flush=True,
+                    )
+            _show(engine, mix, ratios)
+    finally:
+        bench.db.close()
+    return found
+
+
+def _show(engine: str, mix: str, ratios: dict[str, Ratio]) -> None:
+    print(f"\n{engine}, {mix}: CPU of a refresh over CPU of recomputing, medians")
+    for name, ratio in ratios.items():
+        print(f"  {name:<4} {_median(ratio.refresh):8.2f} / {_median(ratio.recompute):8.2f} = {ratio.cpu:6.2f}")
+    print(f"  geometric mean {geometric_mean(ratio.cpu for ratio in ratios.values()):.3f}\n", flush=True)
+
+
+def figures(engine: str, found: dict[str, dict[str, Ratio]]) -> dict[str, float]:
+    prefix = "" if engine == "spark" else f"{engine}_"
+    named = {}
+    for mix, ratios in found.items():
+        kind, share = mix.split(":")
+        name = f"{prefix}{'' if kind == 'rf' else 'random_'}cpu_ratio_{float(share) * 100:g}pct"
+        named[name] = round(geometric_mean(ratio.cpu for ratio in ratios.values()), 3)
+    named[f"{prefix}worst_ratio"] = round(max(ratio.cpu for ratios in found.values() for ratio in ratios.values()), 3)
+    return named
+
+
+def main() -> None:
+    def listed(text: str) -> list[str]:
+        return text.split(",")
+
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--scale-factor", type=float, default=1, help="1 is about 6 million lineitems (default %(default)s)")
+    parser.add_argument("--rounds", type=int, default=5, help="measured rounds of each mix, after one to warm up (default %(default)s)")
+    parser.add_argument("--engines", type=listed, default=["sail", "spark"], help="sail, spark, or both (default)")
+    parser.add_argument("--mixes", type=listed, default=list(MIXES), help=f"kind:share, of {','.join(MIXES)} (default: all)")
+    parser.add_argument("--queries", type=listed, default=list(tpch.QUERIES), help="q1,q2,... (default: all)")
+    parser.add_argument("--directory", type=Path, default=None, help="where to put the warehouse (default: a temporary folder)")
+    options = parser.parse_args()
+    named: dict[str, float] = {}
+    for engine in options.engines:
+        with tempfile.TemporaryDirectory(prefix="slackwater-bench-", dir=options.directory) as folder:
+            named |= figures(engine, run(engine, options, Path(folder)))
+    report("refresh", named)
+
+
+if __name__ == "__main__":
+    main()

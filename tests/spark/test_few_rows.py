@@ -1,0 +1,45 @@
+"""Few rows go along with Spark's statement instead of being read from their files: as many types as that may be wrong for."""
+
+from __future__ import annotations
+
+import pytest
+
+import slackwater
+
+COLUMNS = {
+    "b": ("BOOLEAN", "true"), "i1": ("TINYINT", "-128Y"), "i2": ("SMALLINT", "32767S"),
+    "i4": ("INT", "-1"), "i8": ("BIGINT", "9223372036854775807L"),
+    "f": ("FLOAT", "CAST('NaN' AS FLOAT)"), "d": ("DOUBLE", "-0.0D"), "e": ("DOUBLE", "CAST('-Infinity' AS DOUBLE)"),
+    "n": ("DECIMAL(38,10)", "-1234567890123456789012345678.0123456789BD"), "s": ("STRING", "'\u00e4 \u2713'"), "x": ("BINARY", "X'00FF'"),
+    "day": ("DATE", "DATE '0001-01-01'"), "at": ("TIMESTAMP", "TIMESTAMP '1582-10-04 23:59:59.999999'"),
+    "wall": ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ '9999-12-31 23:59:59.999999'"), "l": ("ARRAY<INT>", "array(1, NULL)"),
+    "m": ("MAP<STRING, ARRAY<TIMESTAMP>>", "map('k', array(TIMESTAMP '2024-01-01 00:00:00', NULL))"),
+    "r": ("STRUCT<a: INT, b: STRUCT<c: DATE>>", "named_struct('a', 1, 'b', named_struct('c', DATE '2024-02-29'))"),
+}  # fmt: skip
+
+
+@pytest.mark.xdist_group("spark")
+def test_every_type_arrives_as_it_left(spark_db: slackwater.Session) -> None:
+    spark_db.sql(f"CREATE TABLE t (id INT, {', '.join(f'{name} {type}' for name, (type, _) in COLUMNS.items())})")
+    spark_db.sql("CREATE MATERIALIZED VIEW v AS SELECT * FROM t WHERE id > 0")
+    for id, values in ((1, [value for _, value in COLUMNS.values()]), (2, ["NULL"] * len(COLUMNS)), (3, [v for _, v in COLUMNS.values()])):
+        spark_db.sql(f"INSERT INTO t VALUES ({id}, {', '.join(values)})")
+        spark_db.sql("REFRESH VIEW v")
+    spark_db.sql("DELETE FROM t WHERE id = 3")
+    view, batch = spark_db.sql("SELECT * FROM v ORDER BY id").to_arrow(), spark_db.recompute("v").to_arrow().sort_by("id")
+    assert view.schema == batch.schema
+    assert repr(view.to_pylist()) == repr(batch.to_pylist())
+    literals = ", ".join(f"CAST({value} AS {type}) AS {name}" for name, (type, value) in COLUMNS.items())
+    expected = spark_db.sql(f"SELECT {literals}").to_arrow()
+    assert repr(view.drop_columns("id").to_pylist()[0]) == repr(expected.to_pylist()[0])
+
+
+@pytest.mark.xdist_group("spark")
+def test_rows_that_came_and_went_before_a_refresh(spark_db: slackwater.Session) -> None:
+    spark_db.sql("CREATE TABLE t (id INT, at TIMESTAMP, l ARRAY<TIMESTAMP>)")
+    spark_db.sql("CREATE MATERIALIZED VIEW v AS SELECT id, max(at) AS latest, count(*) AS n FROM t GROUP BY id")
+    spark_db.sql("INSERT INTO t VALUES (1, TIMESTAMP '2024-01-01 00:00:00', array())")
+    spark_db.sql("REFRESH VIEW v")
+    spark_db.sql("INSERT INTO t VALUES (2, TIMESTAMP '2024-01-01 00:00:00', array())")
+    spark_db.sql("DELETE FROM t WHERE id = 2")
+    assert [(id, n) for id, _, n in spark_db.sql("SELECT * FROM v")] == [(1, 1)]
