@@ -1,4 +1,4 @@
-"""The store as a file: whether it is whole, and copies of it that are made while it is in use."""
+"""The SQLite store as a file: whether it is whole, and copies of it that are made while it is in use."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from slackwater.catalog.catalog import FILE
 from slackwater.catalog.lease import is_gone
+from slackwater.catalog.sqlite import FILE, SQLite
 from slackwater.errors import WarehouseError
 
 __all__ = ["FILE", "copy_store", "defects", "is_backup", "mark", "writer"]
@@ -56,10 +56,10 @@ def writer(root: Path) -> str | None:
     """Who writes a warehouse now, as far as its store can still tell."""
     try:
         with closing(_open(root)) as db:
-            held = db.execute("SELECT host, pid FROM lease WHERE expires > ?", [time.time()]).fetchone()
+            held = db.execute(f"SELECT holder, pid, host FROM lease WHERE expires > {SQLite.now}").fetchone()
     except sqlite3.Error:
         return None
-    return f"process {held[1]} on {held[0]}" if held and not is_gone(*held) else None
+    return f"process {held[1]} on {held[2]}" if held and not is_gone(*held[:2]) else None
 
 
 def _open(root: Path) -> sqlite3.Connection:

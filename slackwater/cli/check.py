@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 
 from rich.text import Text
 
+from slackwater.catalog.pairing import mark_of
 from slackwater.cli.activity import Activity
 from slackwater.cli.output import Output
 from slackwater.errors import SlackwaterError
@@ -18,7 +20,7 @@ def run(options: argparse.Namespace) -> int:
     console = output.rows
     try:
         with Activity(output.errors, "checking the catalog") as activity:
-            found = check(options.warehouse, options.fast, activity.tell)
+            found = check(options.warehouse, _store(options), options.fast, activity.tell)
     except SlackwaterError as problem:
         output.error(problem)
         return 1
@@ -33,3 +35,9 @@ def run(options: argparse.Namespace) -> int:
         return 1
     console.print(Text.assemble(("sound    ", "green"), looked_at))
     return 0
+
+
+def _store(options: argparse.Namespace) -> str | None:
+    """The environment's is for warehouses whose catalog is not in their folder; a backup has it there."""
+    url: str | None = options.store or (os.environ.get("SLACKWATER_STORE") or None if mark_of(options.warehouse) else None)
+    return url

@@ -81,6 +81,7 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog="exit codes: 0 all is sound, 1 something is damaged, 2 the command line is wrong",
     )
     check.add_argument("warehouse", type=Path, metavar="WAREHOUSE", help="a warehouse or a backup")
+    check.add_argument("--store", metavar="URL", help="where its catalog is, if not in the folder (default: $SLACKWATER_STORE)")
     check.add_argument("--fast", action="store_true", help="look at files only by their sizes")
     check.set_defaults(run=_run_check)
 
@@ -118,6 +119,12 @@ def _add_warehouse(command: argparse.ArgumentParser) -> None:
         default=Path(os.environ.get("SLACKWATER_WAREHOUSE", "./warehouse")),
         metavar="DIR",
         help="where tables and views live (default: $SLACKWATER_WAREHOUSE, or ./warehouse)",
+    )
+    command.add_argument(
+        "--store",
+        default=os.environ.get("SLACKWATER_STORE") or None,
+        metavar="URL",
+        help="where the catalog is, such as postgresql://user@host/database (default: $SLACKWATER_STORE, or a file in the warehouse)",
     )
 
 

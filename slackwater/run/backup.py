@@ -12,11 +12,12 @@ import os
 import shutil
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from slackwater.catalog import Catalog
+from slackwater.catalog import reading_catalog, store_named
+from slackwater.catalog.pairing import mark_of
 from slackwater.catalog.store_file import FILE, copy_store, is_backup, mark, writer
 from slackwater.errors import WarehouseError
 from slackwater.run.progress import FileDone, Listener, in_words
@@ -43,6 +44,7 @@ class Copied:
 def backup(warehouse: Path, target: Path, tell: Listener) -> Copied:
     """Copy a warehouse as it is now, whoever writes it meanwhile."""
     warehouse, target = warehouse.absolute(), target.absolute()
+    _refuse_shared(warehouse)
     _named(warehouse)  # it is there, and of our format
     _refuse_target(warehouse, target)
     with _problems_with(target), _alone(target / INCOMING) as incoming:
@@ -68,6 +70,7 @@ def restore(source: Path, warehouse: Path, replace: bool, tell: Listener) -> Cop
         raise WarehouseError(f"{source} is not a backup", hint="slackwater backup makes one")
     if warehouse.exists() and not (warehouse.is_dir() and (replace or not any(warehouse.iterdir()))):
         raise WarehouseError(f"{warehouse} is there already", hint="restore to another place, or give --replace to lose what is there")
+    _refuse_shared(warehouse)
     if (who := writer(warehouse)) is not None:
         raise WarehouseError(f"{warehouse} is being written by {who}", hint="close that session first")
     new, old = (warehouse.with_name(f"{warehouse.name}.{state}") for state in ("restoring", "replaced"))
@@ -90,8 +93,17 @@ def restore(source: Path, warehouse: Path, replace: bool, tell: Listener) -> Cop
 
 
 def _named(root: Path) -> tuple[File, ...]:
-    with closing(Catalog(root, read_only=True)) as catalog:
+    with reading_catalog(store_named(None, root), root) as catalog:
         return catalog.snapshot().files
+
+
+def _refuse_shared(root: Path) -> None:
+    """Folder and schema would have to be of one moment."""
+    if mark := mark_of(root):
+        raise WarehouseError(
+            f"the catalog of the warehouse at {root} is on a server, {mark['store']}: backup and restore do not support that yet",
+            hint="close the writer; pg_dump of the schema and a copy of the folder are then a copy of the warehouse",
+        )
 
 
 def _refuse_target(warehouse: Path, target: Path) -> None:

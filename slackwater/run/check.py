@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from slackwater.catalog import Catalog, Snapshot, View
+from slackwater.catalog import Catalog, Snapshot, View, reading_catalog, store_named
 from slackwater.catalog.store_file import defects
 from slackwater.errors import SlackwaterError
 from slackwater.run.progress import FileDone, Listener, in_words
@@ -27,28 +26,34 @@ class Report:
     notes: tuple[str, ...] = ()
 
 
-def check(root: Path, fast: bool, tell: Listener) -> Report:
-    """Look at everything; when `fast`, at files only by their sizes."""
-    wrong = defects(root)
+def check(root: Path, url: str | None, fast: bool, tell: Listener) -> Report:
+    """Look at everything; when `fast`, at files only by their sizes. `url` is where the catalog is, if it is not in the folder."""
+    store = store_named(url, root)
+    wrong = [] if store.shared else defects(root)  # a server sees to its own files
     if wrong:
         return Report(0, 0, tuple(f"the catalog is damaged: {defect}" for defect in wrong))
     try:
-        catalog = Catalog(root, read_only=True)
+        with reading_catalog(store, root) as catalog:
+            return _report(catalog, Files(root), fast, tell)
     except SlackwaterError as problem:
+        if store.shared:  # perhaps it cannot be reached, which is no damage
+            raise
         return Report(0, 0, (problem.message,))
-    with closing(catalog):
-        snapshot, files = catalog.snapshot(), Files(root)
-        named = snapshot.files
-        size, seen, problems = sum(file.bytes for file in named), 0, []
-        for number, file in enumerate(named, start=1):
-            what = files.damage(file, deep=not fast) or (None if fast else _footer(files.full(file), file))
-            # What was folded away meanwhile is named no longer.
-            if what is not None and file in catalog.snapshot().files:
-                problems.append(Damaged(file.path, what).message)
-            seen += file.bytes
-            tell(FileDone("checking", number, len(named), seen, size))
-        problems += _lost_versions(snapshot)
-        return Report(len(named), size, tuple(problems), tuple(_notes(files, catalog.snapshot(), named)))
+
+
+def _report(catalog: Catalog, files: Files, fast: bool, tell: Listener) -> Report:
+    snapshot = catalog.snapshot()
+    named = snapshot.files
+    size, seen, problems = sum(file.bytes for file in named), 0, []
+    for number, file in enumerate(named, start=1):
+        what = files.damage(file, deep=not fast) or (None if fast else _footer(files.full(file), file))
+        # What was folded away meanwhile is named no longer.
+        if what is not None and file in catalog.snapshot().files:
+            problems.append(Damaged(file.path, what).message)
+        seen += file.bytes
+        tell(FileDone("checking", number, len(named), seen, size))
+    problems += _lost_versions(snapshot)
+    return Report(len(named), size, tuple(problems), tuple(_notes(files, catalog.snapshot(), named)))
 
 
 def _footer(path: str, file: File) -> str | None:

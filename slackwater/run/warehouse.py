@@ -6,10 +6,11 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
-from slackwater.catalog import Catalog, Changes, Done, Lease, Snapshot
-from slackwater.errors import WarehouseError
+from slackwater.catalog import Catalog, Changes, Done, Lease, Snapshot, Store, Unsettled, check_pair
+from slackwater.errors import SlackwaterError, WarehouseError
 from slackwater.run.progress import Event, Listener
 from slackwater.run.schedule import Schedule
 from slackwater.spark import Engine
@@ -21,26 +22,36 @@ GRACE = 60.0  # seconds for which retired batches stay readable
 class Warehouse:
     """Everything that the parts of a session share."""
 
-    def __init__(self, root: Path, engine: Engine, schedule: Schedule, read_only: bool) -> None:
+    def __init__(self, root: Path, store: Store, engine: Engine, schedule: Schedule, read_only: bool, wait: float = 0.0) -> None:
         self.files = Files(root)
-        if not read_only:
-            self.files.create()
-        self.catalog = Catalog(self.files.root, read_only)
         self.engine = engine
         self.schedule = schedule
         self.listeners: list[Listener] = []
         self._retired: list[tuple[float, str]] = []  # since when, and where
         self._sweeper: threading.Timer | None = None
         self.writing = threading.RLock()  # one step at a time
-        self.lease = None if read_only else Lease(self.catalog)
-        if self.lease is not None:
-            self.recover()
+        self.lease: Lease | None = None
+        with ExitStack() as undo:
+            undo.callback(store.close)
+            if not read_only:
+                self.files.create()
+            self.catalog = Catalog(store, read_only)
+            if not read_only:
+                self.lease = Lease(store, wait)
+                undo.callback(self.lease.release)
+            check_pair(self.catalog, self.files.root, read_only)
+            if not read_only:
+                self.recover()
+            undo.pop_all()
 
     def recover(self) -> None:
         """Remove what steps left behind that did not finish. What was retired lately may be read by others, and goes later."""
         with self.writing:
+            assert self.lease is not None
             snapshot = self.catalog.snapshot()
-            for directory in self.files.orphans((trace.name, batch.step) for trace in snapshot.traces.values() for batch in trace.batches):
+            orphans = self.files.orphans((trace.name, batch.step) for trace in snapshot.traces.values() for batch in trace.batches)
+            self.lease.confirm()  # afterwards: so none of them is what another process, which has taken over, is writing now
+            for directory in orphans:
                 if (since := self.files.retired(directory)) is None:
                     self.files.remove(directory)
                 elif (since, directory) not in self._retired:
@@ -99,6 +110,7 @@ class Step:
         self.warehouse = warehouse
         self.id = f"{int(time.time() * 1000):013d}-{uuid.uuid4().hex[:8]}"
         self.before: Snapshot = warehouse.catalog.snapshot()
+        self._began_with = self.before
         self.traces: dict[str, Trace] = dict(self.before.traces)
         self.changes = Changes()
         self._directories: list[str] = []
@@ -156,13 +168,18 @@ class Step:
     def commit(self) -> Snapshot:
         """Make it real, or leave nothing of it behind. What it wrote is on the disk before the store says that it exists."""
         assert self.warehouse.lease is not None
+        self.warehouse.files.sync(self._directories)
+        for directory in self._retired:
+            self.warehouse.files.retire(directory)  # before they are: an end right after the commit must not cost a reader its files
+        # From here on the files may be those of real batches, also if we are interrupted: nothing but a plain refusal removes them. What
+        # then remains without being real, the next opening removes.
+        written, self._directories = self._directories, []
         try:
-            self.warehouse.files.sync(self._directories)
-            for directory in self._retired:
-                self.warehouse.files.retire(directory)
-            self.warehouse.lease.check()
-            snapshot = self.warehouse.catalog.commit(self.changes)
-        except BaseException:
+            snapshot = self.warehouse.catalog.commit(self.id, self.changes, self._began_with, self.warehouse.lease)
+        except Unsettled:
+            raise
+        except SlackwaterError:
+            self._directories = written
             self.abandon()
             raise
         self.warehouse.retire(self._retired)
@@ -173,4 +190,5 @@ class Step:
             self.warehouse.files.remove(directory)
 
     def _retire(self, trace: str, batches: Iterable[Batch]) -> None:
+        # Batch by batch: by the time they are removed, another process may have given the trace's name to something new.
         self._retired += [self.warehouse.files.batch_directory(trace, batch.step) for batch in batches]

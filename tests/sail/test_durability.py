@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 import slackwater
-from slackwater.catalog import Catalog, Changes, Snapshot
+from slackwater.catalog import Catalog, Changes, Lease, Snapshot
 from slackwater.cli.main import main
 from slackwater.errors import WarehouseError
 from slackwater.run import warehouse
@@ -31,17 +31,24 @@ ROOT = Path(__file__).parents[2]
 MANY = 5000  # rows: more than go along with a statement, so that the engine reads their files
 
 
-@pytest.fixture
-def path(sail_session: Any, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def made(sail_session: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A warehouse with many orders, a few regions and a view over each, closed."""
-    with slackwater.connect(tmp_path / "warehouse", engine=sail_session) as db:
+    path = tmp_path_factory.mktemp("made") / "warehouse"
+    with slackwater.connect(path, engine=sail_session) as db:
         db.sql("CREATE TABLE orders (id BIGINT, region STRING, amount BIGINT)")
         db.sql("CREATE TABLE regions (name STRING)")
         db.insert("orders", [(i, f"region {i % 7}", i) for i in range(MANY)])
         db.insert("regions", [("EU",), ("US",)])
         db.sql("CREATE MATERIALIZED VIEW totals AS SELECT id % 3000 AS third, sum(amount) AS total FROM orders GROUP BY id % 3000")
         db.sql("CREATE MATERIALIZED VIEW named AS SELECT count(*) AS n FROM regions")
-    return tmp_path / "warehouse"
+    return path
+
+
+@pytest.fixture
+def path(made: Path, tmp_path: Path) -> Path:
+    """A warehouse like that for each test."""
+    return Path(shutil.copytree(made, tmp_path / "warehouse"))
 
 
 def only_file(path: Path, trace: str) -> Path:
@@ -84,11 +91,11 @@ def test_all_that_a_step_wrote_is_synced_before_its_commit(path: Path, sail_sess
         fsync(file)
         synced.add(os.readlink(f"/proc/self/fd/{file}"))
 
-    def checked_commit(catalog: Catalog, changes: Changes) -> Snapshot:
+    def checked_commit(catalog: Catalog, step: str, changes: Changes, before: Snapshot, lease: Lease) -> Snapshot:
         for trace, batch in changes.batches:
             for file in (path / "traces" / trace.replace("/", "%2F") / batch.step).rglob("*"):
                 assert {str(above) for above in (file, *file.parents) if path in above.parents} <= synced
-        return commit(catalog, changes)
+        return commit(catalog, step, changes, before, lease)
 
     monkeypatch.setattr(os, "fsync", seen_fsync)
     monkeypatch.setattr(Catalog, "commit", checked_commit)
@@ -101,15 +108,12 @@ def test_all_that_a_step_wrote_is_synced_before_its_commit(path: Path, sail_sess
 
 
 @pytest.mark.parametrize(("do_damage", "told"), DAMAGES)
-@pytest.mark.parametrize("trace", ["orders", "totals%2F1", "regions"])
-def test_a_damaged_file_is_named_when_it_is_read(
-    trace: str, do_damage: Callable[[Path], None], told: str, path: Path, sail_session: Any
-) -> None:
-    file = only_file(path, trace)
-    do_damage(file)
-    relation = trace.partition("%")[0]
+def test_a_damaged_file_is_named_when_it_is_read(do_damage: Callable[[Path], None], told: str, path: Path, sail_session: Any) -> None:
+    damaged = {trace.partition("%")[0]: only_file(path, trace) for trace in ("orders", "totals%2F1", "regions")}
+    for file in damaged.values():
+        do_damage(file)
     with slackwater.connect(path, engine=sail_session) as db:
-        for _ in range(2):
+        for relation, file in (*damaged.items(), *damaged.items()):
             with pytest.raises(Damaged, match=told) as caught:
                 db.sql(f"SELECT * FROM {relation}").to_arrow()
             assert str(file.relative_to(path)) in caught.value.message
@@ -117,7 +121,7 @@ def test_a_damaged_file_is_named_when_it_is_read(
             assert "slackwater check" in str(caught.value.hint) and "slackwater restore" in str(caught.value.hint)
 
 
-@pytest.mark.parametrize("do_damage", [damage for damage, _ in DAMAGES])
+@pytest.mark.parametrize("do_damage", [flip_the_footer, Path.unlink])
 def test_the_other_views_go_on(do_damage: Callable[[Path], None], path: Path, sail_session: Any) -> None:
     do_damage(only_file(path, "totals%2F1"))
     with slackwater.connect(path, engine=sail_session) as db:
@@ -229,18 +233,35 @@ def test_a_damaged_catalog_is_not_taken_for_a_new_one(path: Path, sail_session: 
     assert files(path) == before
 
 
-@pytest.mark.parametrize("read_only", [True, False])
-def test_another_format_is_recognised_and_left_alone(read_only: bool, path: Path, sail_session: Any) -> None:
+def test_another_format_is_recognised_and_left_alone(path: Path, sail_session: Any) -> None:
     with contextlib.closing(sqlite3.connect(path / "catalog.db")) as db, db:
         db.execute("UPDATE meta SET value = '0' WHERE key = 'format'")
         db.execute("DROP TABLE lease")
-    with pytest.raises(WarehouseError, match="has format 0, this release reads format 1") as caught:
-        slackwater.connect(path, engine=sail_session, read_only=read_only)
-    assert "release that wrote it" in str(caught.value.hint)
+    for read_only in (True, False):
+        with pytest.raises(WarehouseError, match="has format 0, this release reads format 2") as caught:
+            slackwater.connect(path, engine=sail_session, read_only=read_only)
+        assert "release that wrote it" in str(caught.value.hint)
     assert "format 0" in cli("check", path).stdout
     assert "format 0" in cli("backup", path, path.parent / "copy").stderr
     with contextlib.closing(sqlite3.connect(path / "catalog.db")) as db:
         assert not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'lease'").fetchall()
+
+
+def test_a_catalog_from_before_steps_were_numbered_is_read(path: Path, sail_session: Any) -> None:
+    with contextlib.closing(sqlite3.connect(path / "catalog.db")) as store, store:
+        store.execute("DROP TABLE step")
+        store.execute("UPDATE meta SET value = '1' WHERE key = 'format'")
+    assert cli("check", path).returncode == 0
+    assert cli("backup", path, path.parent / "copy").returncode == 0
+    with slackwater.connect(path, engine=sail_session, read_only=True) as reader:
+        assert list(reader.sql("SELECT count(*) FROM regions")) == [(2,)]
+        with contextlib.closing(sqlite3.connect(path / "catalog.db")) as store, store:  # as the release that wrote it would
+            store.execute("DELETE FROM batch WHERE trace = 'regions'")
+        assert list(reader.sql("SELECT count(*) FROM regions")) == [(0,)]
+    assert cli("restore", path.parent / "copy", path.parent / "restored").returncode == 0
+    with slackwater.connect(path.parent / "restored", engine=sail_session) as db:
+        db.insert("regions", [("Asia",)])
+        assert list(db.sql("SELECT n FROM named")) == [(3,)]
 
 
 def test_files_from_before_checksums_are_read(path: Path, sail_session: Any) -> None:
@@ -474,6 +495,21 @@ def test_what_was_folded_stays_for_those_who_may_be_reading_it(path: Path, sail_
     slackwater.connect(path, engine=sail_session).close()
     assert files(path) < before
     assert "wait until" not in cli("check", path).stdout
+
+
+def test_what_a_step_would_have_retired_stays_when_it_fails(path: Path, sail_session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*arguments: object) -> None:
+        raise WarehouseError("no")
+
+    monkeypatch.setattr(warehouse, "GRACE", 0.0)
+    before, there = answers(path, sail_session), files(path)
+    with slackwater.connect(path, engine=sail_session) as db, monkeypatch.context() as patched:
+        patched.setattr(Catalog, "commit", refuse)
+        for text in ("DROP VIEW totals", "CREATE OR REPLACE MATERIALIZED VIEW named AS SELECT 1 AS n FROM regions"):
+            with pytest.raises(WarehouseError, match="no"):
+                db.sql(text)
+    assert answers(path, sail_session) == before
+    assert files(path) == there
 
 
 def usage(path: Path) -> int:
