@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help demo test conformance lint format cases fuzz mutants profile-refresh peers clean
+.PHONY: help demo test test-postgres conformance lint format cases fuzz mutants profile-refresh peers clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -23,7 +23,10 @@ demo: $(READY) ## the car plant: data arrives, views move, and what each step co
 	$(RUN) -m examples.car_plant
 
 test: $(READY) ## everything that must hold, under 15 minutes on two cores
-	$(RUN) -m pytest --numprocesses 2 --dist loadgroup $(ARGS)
+	$(RUN) -m pytest -m "not postgres" --numprocesses 2 --dist loadgroup $(ARGS)
+
+test-postgres: $(READY) ## shared warehouses, on PostgreSQL servers of the tests' own
+	$(RUN) -m pytest -m postgres --numprocesses 2 $(ARGS)
 
 conformance: $(READY) ## every case file on Spark, and on Sail under every schedule
 	SLACKWATER_ALL_CASES=1 $(RUN) -m pytest --numprocesses 2 --dist loadgroup tests/test_cases.py $(ARGS)

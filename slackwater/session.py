@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from slackwater import explain
+from slackwater.catalog import store_named
 from slackwater.errors import QueryError, SlackwaterError, Unsupported
 from slackwater.result import Result
 from slackwater.run import definitions, describe, tables
@@ -19,6 +20,7 @@ from slackwater.run.progress import Listener, Working
 from slackwater.run.reading import notes, readable, recompute
 from slackwater.run.refresh import refresh, refresh_on_read
 from slackwater.run.schedule import Schedule, schedule_named
+from slackwater.run.vacuum import vacuum
 from slackwater.run.warehouse import Warehouse
 from slackwater.spark import start
 from slackwater.sql import kinds, parse, substitute
@@ -31,17 +33,22 @@ def connect(
     engine: Any = "spark",
     schedule: str | Schedule = "lazy",
     read_only: bool = False,
+    store: str | None = None,
+    wait: float = 0.0,
 ) -> Session:
     """Open a warehouse, creating it if it is not there.
 
     engine      "spark" (in this process), "sail", a master such as "local[2]", a Connect URL "sc://host:port", or a SparkSession
     schedule    which paths are flushed right after a change: "lazy" (none until a refresh or a read), "eager" (all), "random"
     read_only   read beside the one process that writes
+    store       where the catalog is: a file in the warehouse, or "postgresql://user@host:port/database" to share it
+    wait        seconds to wait for another process that writes to leave, or to die
     """
     chosen = schedule_named(schedule)
+    catalog = store_named(store, Path(warehouse))
     running = start(engine)
     try:
-        return Session(Warehouse(Path(warehouse), running, chosen, read_only))
+        return Session(Warehouse(Path(warehouse), catalog, running, chosen, read_only, wait))
     except BaseException:
         running.stop()
         raise
@@ -156,6 +163,7 @@ HANDLERS: Mapping[type, Handler] = {
     kinds.Delete: lambda db, s: Result.of_message(_counted(tables.delete(s, db._warehouse), "deleted")),
     kinds.Merge: lambda db, s: Result.of_message(_merged(merge(s, db._warehouse))),
     kinds.Copy: lambda db, s: Result.of_message(_counted(tables.copy(s, db._warehouse), "copied")),
+    kinds.Vacuum: lambda db, s: Result.of_message(vacuum(db._warehouse)),
     kinds.Show: lambda db, s: describe.show(s, db._warehouse),
     kinds.Describe: lambda db, s: describe.describe(s, db._warehouse),
     kinds.Explain: lambda db, s: explain.explain(s, db._warehouse),

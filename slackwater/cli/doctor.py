@@ -25,7 +25,7 @@ from rich.text import Text
 from slackwater.cli.activity import Activity
 
 LEAST_DISK = 1 << 30
-BACKUP = "restore the whole warehouse from a backup"
+BACKUP = "slackwater restore brings back a backup"
 SIGNS = {"ok": "green", "warn": "yellow", "fail": "bold red"}
 
 
@@ -42,7 +42,7 @@ class Check:
 def run(options: argparse.Namespace) -> int:
     console, errors = Console(highlight=False, soft_wrap=True), Console(stderr=True)
     checks = []
-    for check in CHECKS if options.quick else (*CHECKS[:3], *ENGINES, *CHECKS[3:]):
+    for check in _chosen(options):
         with Activity(errors, check.__name__.replace("_", " ")):
             found = check(options.warehouse)
         checks.append(found)
@@ -51,6 +51,16 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         console.print(json.dumps([asdict(check) for check in checks], indent=2))
     return 1 if any(check.status == "fail" for check in checks) else 0
+
+
+def _chosen(options: argparse.Namespace) -> tuple[Callable[[Path], Check], ...]:
+    """Engines are left out when it has to be quick; a catalog on a server has checks of its own."""
+    checks = CHECKS if options.quick else (*CHECKS[:3], *ENGINES, *CHECKS[3:])
+    if options.store is None:
+        return checks
+    from slackwater.cli.shared import shared_checks
+
+    return (*(check for check in checks if check not in (catalog, writer)), *shared_checks(options.store))
 
 
 def told(check: Check) -> Text:
@@ -125,8 +135,12 @@ def folder(warehouse: Path) -> Check:
 
 def catalog(warehouse: Path) -> Check:
     """SQLite's own check of the store."""
+    from slackwater.catalog.pairing import mark_of
+
     try:
         store = _open_store(warehouse)
+        if store is None and (mark := mark_of(warehouse)):
+            return Check("catalog", "warn", f"it is at {mark['store']}", "give its URL with --store")
         if store is None:
             return Check("catalog", "ok", "none yet")
         problems = [str(row[0]) for row in store.execute("PRAGMA integrity_check")]
@@ -143,13 +157,18 @@ def writer(warehouse: Path) -> Check:
     """Who holds the lease."""
     try:
         store = _open_store(warehouse)
-        held = store.execute("SELECT pid, host, expires FROM lease").fetchone() if store is not None else None
+        held = store.execute("SELECT pid, host, expires > ? FROM lease", [time.time()]).fetchone() if store is not None else None
     except sqlite3.Error as problem:
         return Check("writer", "warn", f"unknown: {problem}")
+    return told_writer(held)
+
+
+def told_writer(held: tuple[int, str, bool] | None) -> Check:
+    """The process, its host, and whether it has given a sign of life."""
     if held is None:
         return Check("writer", "ok", "nobody is writing")
-    pid, host, expires = held
-    if expires < time.time():
+    pid, host, alive = held
+    if not alive:
         return Check("writer", "ok", f"process {pid} on {host} left without a word; the next session takes over")
     return Check("writer", "ok", f"process {pid} on {host}; other sessions need --read-only")
 

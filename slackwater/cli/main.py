@@ -34,6 +34,9 @@ def parser() -> argparse.ArgumentParser:
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_sql(commands)
     _add_doctor(commands)
+    _add_check(commands)
+    _add_backup(commands)
+    _add_restore(commands)
     return top
 
 
@@ -69,6 +72,46 @@ def _add_doctor(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     doctor.set_defaults(run=_run_doctor)
 
 
+def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    check = commands.add_parser(
+        "check",
+        help="verify every file of a warehouse or of a backup",
+        description="See that the catalog is whole, and that every file is there and is what was written: size, checksum, footer, "
+        "number of rows. It works while the warehouse is in use, and starts no engine.",
+        epilog="exit codes: 0 all is sound, 1 something is damaged, 2 the command line is wrong",
+    )
+    check.add_argument("warehouse", type=Path, metavar="WAREHOUSE", help="a warehouse or a backup")
+    check.add_argument("--store", metavar="URL", help="where its catalog is, if not in the folder (default: $SLACKWATER_STORE)")
+    check.add_argument("--fast", action="store_true", help="look at files only by their sizes")
+    check.set_defaults(run=_run_check)
+
+
+def _add_backup(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    backup = commands.add_parser(
+        "backup",
+        help="copy a warehouse while it is in use",
+        description="Copy a warehouse as it is at one moment, whoever writes it meanwhile. A target that holds an older backup is "
+        "brought up to date: only new files are copied, and until all of them are there it stays the older backup.",
+        epilog="exit codes: 0 the backup is complete, 1 it is not, 2 the command line is wrong",
+    )
+    backup.add_argument("warehouse", type=Path, metavar="WAREHOUSE", help="what to copy")
+    backup.add_argument("target", type=Path, metavar="TARGET", help="an empty folder, or one with an older backup; best on another disk")
+    backup.set_defaults(run=_run_backup)
+
+
+def _add_restore(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    restore = commands.add_parser(
+        "restore",
+        help="make a warehouse of a backup",
+        description="Copy a backup to where a warehouse shall be, and verify every file on the way.",
+        epilog="exit codes: 0 the warehouse is there, 1 it is not, 2 the command line is wrong",
+    )
+    restore.add_argument("backup", type=Path, metavar="BACKUP", help="what `slackwater backup` made")
+    restore.add_argument("warehouse", type=Path, metavar="WAREHOUSE", help="a folder that is empty or not there")
+    restore.add_argument("--replace", action="store_true", help="put it in the place of a warehouse that is there, once all is verified")
+    restore.set_defaults(run=_run_restore)
+
+
 def _add_warehouse(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--warehouse",
@@ -76,6 +119,12 @@ def _add_warehouse(command: argparse.ArgumentParser) -> None:
         default=Path(os.environ.get("SLACKWATER_WAREHOUSE", "./warehouse")),
         metavar="DIR",
         help="where tables and views live (default: $SLACKWATER_WAREHOUSE, or ./warehouse)",
+    )
+    command.add_argument(
+        "--store",
+        default=os.environ.get("SLACKWATER_STORE") or None,
+        metavar="URL",
+        help="where the catalog is, such as postgresql://user@host/database (default: $SLACKWATER_STORE, or a file in the warehouse)",
     )
 
 
@@ -92,6 +141,24 @@ def _run_doctor(options: argparse.Namespace) -> int:
     from slackwater.cli.doctor import run
 
     return run(options)
+
+
+def _run_check(options: argparse.Namespace) -> int:
+    from slackwater.cli.check import run
+
+    return run(options)
+
+
+def _run_backup(options: argparse.Namespace) -> int:
+    from slackwater.cli.backup import run_backup
+
+    return run_backup(options)
+
+
+def _run_restore(options: argparse.Namespace) -> int:
+    from slackwater.cli.backup import run_restore
+
+    return run_restore(options)
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def _with_session(options: argparse.Namespace, output: Output, use: Callable[[Se
 
     try:
         with Activity(output.errors, f"starting {options.engine}"):
-            db = slackwater.connect(options.warehouse, engine=options.engine, read_only=options.read_only)
+            db = slackwater.connect(options.warehouse, engine=options.engine, read_only=options.read_only, store=options.store)
     except SlackwaterError as problem:
         output.error(problem)
         return 1

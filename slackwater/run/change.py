@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from slackwater.catalog import Done, Table
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
-from slackwater.errors import QueryError
+from slackwater.errors import QueryError, WarehouseError
 from slackwater.plan.render import quote
 from slackwater.run.constraints import check_rows
+from slackwater.run.progress import Working
 from slackwater.run.reading import define_trace
 from slackwater.run.refresh import refresh_on_read, run_schedule
 from slackwater.run.warehouse import Step, Warehouse
@@ -57,7 +58,11 @@ def change_table(
             step.abandon()
             raise
         if batch is not None:
-            run_schedule(warehouse)
+            try:
+                run_schedule(warehouse)
+            except WarehouseError as problem:
+                # The change is real and must not look as if it were not, or it is made twice. The next refresh does what is left to do.
+                warehouse.tell(Working(problem.message))
         return Changed(added, removed)
 
 

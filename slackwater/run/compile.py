@@ -16,6 +16,7 @@ from slackwater.plan import Column, Node, Output, Project, Scan, column
 from slackwater.plan.rename import rename
 from slackwater.plan.render import quote
 from slackwater.rewrite import rewrite
+from slackwater.run.sail_faults import refuse_on_sail
 from slackwater.spark import Engine
 from slackwater.sql import relations_in, rename_relations
 from slackwater.sql.bind import Query, bind
@@ -71,6 +72,8 @@ def compile_query(
             reads.append(relation.name.lower())
     try:
         query = bind(text, snapshot, engine)
+        if engine.is_sail:
+            refuse_on_sail(query.plan)
         plan = rewrite(_down_to_traces(query.plan, snapshot, answers))
         paths = cut(plan, name)
     except NonDeterministic:

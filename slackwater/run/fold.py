@@ -12,19 +12,19 @@ from slackwater.catalog import Snapshot, View
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
 from slackwater.plan.render import quote
 from slackwater.run.warehouse import Step, Warehouse
-from slackwater.trace import VERSION, Trace
+from slackwater.trace import VERSION, Damaged, Trace
 
 SMALL = 4 << 20  # bytes: up to here a trace is folded whole, here
 BATCHES = 8  # of a large trace, fewer are not worth a statement
 TIMES = 4  # a batch is folded into newer ones that together have at least a quarter of its rows
 
 
-def fold_all(warehouse: Warehouse) -> int:
-    """Fold what is worth folding; returns how many traces that were."""
+def fold_all(warehouse: Warehouse, wholly: bool = False) -> int:
+    """Fold what is worth folding, or all that can be when `wholly`; returns how many traces that were."""
     with warehouse.writing:
         step = Step(warehouse)
         try:
-            folded = [trace for trace in step.before.traces.values() if _fold(trace, step)]
+            folded = [trace for trace in step.before.traces.values() if _fold_if_sound(trace, step, wholly)]
             if folded:
                 step.commit()
         except BaseException:
@@ -33,12 +33,14 @@ def fold_all(warehouse: Warehouse) -> int:
         return len(folded)
 
 
-def foldable(trace: Trace, needed: set[int]) -> int | None:
+def foldable(trace: Trace, needed: set[int], wholly: bool = False) -> int | None:
     """The version after which all batches become one; None when that does not pay.
 
     `needed` are the versions that paths and answers will go on reading from: a range to be folded has none of them inside.
     """
     oldest = max((version for version in needed if version < trace.version), default=0)
+    if wholly:
+        return oldest if sum(batch.version > oldest for batch in trace.batches) > 1 else None
     if len(trace.batches) < 2 or (trace.bytes > SMALL and len(trace.batches) < BATCHES):
         return None
     if trace.bytes <= SMALL:
@@ -56,14 +58,25 @@ def foldable(trace: Trace, needed: set[int]) -> int | None:
     return chosen
 
 
-def _fold(trace: Trace, step: Step) -> bool:
-    after = foldable(trace, _needed(trace.name, step.before))
+def _fold_if_sound(trace: Trace, step: Step, wholly: bool) -> bool:
+    """A damaged file keeps its own trace from being folded and no other; whoever reads it is told."""
+    try:
+        return _fold(trace, step, wholly)
+    except Damaged:
+        step.warehouse.files.remove(step.directory(trace.name))
+        return False
+
+
+def _fold(trace: Trace, step: Step, wholly: bool) -> bool:
+    after = foldable(trace, _needed(trace.name, step.before), wholly)
     if after is None:
         return False
     directory = step.directory(trace.name)
     if after == 0 and trace.bytes <= SMALL:
         step.warehouse.files.fold(trace, directory)
     else:
+        # A fold gives its file a checksum of its own: what is wrong by now would be right from then on.
+        step.warehouse.files.check(trace.files_after(after), deep=True)
         step.warehouse.engine.write(_statement(trace, after, step.warehouse), directory)
     step.replace_batches(trace.name, after, directory)
     return True

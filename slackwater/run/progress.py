@@ -42,4 +42,27 @@ class Working(Event):
         return self.what
 
 
+@dataclass(frozen=True)
+class FileDone(Event):
+    """One more file was checked or copied."""
+
+    verb: str
+    number: int
+    of: int
+    bytes: int
+    of_bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.verb} file {self.number} of {self.of}, {in_words(self.bytes)} of {in_words(self.of_bytes)}"
+
+
+def in_words(bytes: float) -> str:
+    """A size for people."""
+    for unit in ("bytes", "KiB", "MiB", "GiB"):
+        if bytes < 1024:
+            return f"{bytes:.0f} bytes" if unit == "bytes" else f"{bytes:.1f} {unit}"
+        bytes /= 1024
+    return f"{bytes:.1f} TiB"
+
+
 Listener = Callable[[Event], None]

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from slackwater.catalog import Answer, Done, Snapshot, Table, View
-from slackwater.errors import QueryError, SlackwaterError
+from slackwater.errors import QueryError, SlackwaterError, WarehouseError
 from slackwater.run.compile import AnyPath, Compiled
 from slackwater.run.compiled import compiled
 from slackwater.run.cpu import cpu_seconds
@@ -57,7 +57,11 @@ def refresh(names: Iterable[str], warehouse: Warehouse, statement: str = "") -> 
         except BaseException:
             step.abandon()
             raise
-        fold_all(warehouse)
+        try:
+            fold_all(warehouse)
+        except WarehouseError as problem:
+            # The refresh is real and must not look as if it were not. What is not folded now, the next one folds.
+            warehouse.tell(Working(problem.message))
         return done
 
 

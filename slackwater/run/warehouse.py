@@ -6,52 +6,84 @@ import threading
 import time
 import uuid
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
-from slackwater.catalog import Catalog, Changes, Done, Lease, Snapshot
-from slackwater.errors import WarehouseError
+from slackwater.catalog import Catalog, Changes, Done, Lease, Snapshot, Store, Unsettled, check_pair
+from slackwater.errors import SlackwaterError, WarehouseError
 from slackwater.run.progress import Event, Listener
 from slackwater.run.schedule import Schedule
 from slackwater.spark import Engine
 from slackwater.trace import Batch, Files, Trace
 
-GRACE = 60.0  # seconds for which folded batches stay readable
+GRACE = 60.0  # seconds for which retired batches stay readable
 
 
 class Warehouse:
     """Everything that the parts of a session share."""
 
-    def __init__(self, root: Path, engine: Engine, schedule: Schedule, read_only: bool) -> None:
+    def __init__(self, root: Path, store: Store, engine: Engine, schedule: Schedule, read_only: bool, wait: float = 0.0) -> None:
         self.files = Files(root)
-        if not read_only:
-            self.files.create()
-        self.catalog = Catalog(self.files.root, read_only)
         self.engine = engine
         self.schedule = schedule
         self.listeners: list[Listener] = []
-        self._retired: list[tuple[float, str]] = []
+        self._retired: list[tuple[float, str]] = []  # since when, and where
+        self._sweeper: threading.Timer | None = None
         self.writing = threading.RLock()  # one step at a time
-        self.lease = None if read_only else Lease(self.catalog)
-        if self.lease is not None:
-            self.recover()
+        self.lease: Lease | None = None
+        with ExitStack() as undo:
+            undo.callback(store.close)
+            if not read_only:
+                self.files.create()
+            self.catalog = Catalog(store, read_only)
+            if not read_only:
+                self.lease = Lease(store, wait)
+                undo.callback(self.lease.release)
+            check_pair(self.catalog, self.files.root, read_only)
+            if not read_only:
+                self.recover()
+            undo.pop_all()
 
-    def recover(self) -> int:
-        """Remove what steps left behind that did not finish."""
-        snapshot = self.catalog.snapshot()
-        return self.files.remove_orphans((trace.name, batch.step) for trace in snapshot.traces.values() for batch in trace.batches)
+    def recover(self) -> None:
+        """Remove what steps left behind that did not finish. What was retired lately may be read by others, and goes later."""
+        with self.writing:
+            assert self.lease is not None
+            snapshot = self.catalog.snapshot()
+            orphans = self.files.orphans((trace.name, batch.step) for trace in snapshot.traces.values() for batch in trace.batches)
+            self.lease.confirm()  # afterwards: so none of them is what another process, which has taken over, is writing now
+            for directory in orphans:
+                if (since := self.files.retired(directory)) is None:
+                    self.files.remove(directory)
+                elif (since, directory) not in self._retired:
+                    self._retired.append((since, directory))
+            self._sweep()
 
-    def retire(self, directories: list[str]) -> None:
-        """Remove folded batches once readers that may have opened them have had time to finish."""
-        now = time.monotonic()
-        self._retired += [(now, directory) for directory in directories]
-        for since, directory in [each for each in self._retired if now - each[0] > GRACE]:
-            self.files.remove(directory)
-            self._retired.remove((since, directory))
+    def retire(self, directories: Iterable[str]) -> None:
+        """Remove batches that nobody needs any more, once readers that may have opened them have had time to finish."""
+        self._retired += [(time.time(), directory) for directory in directories]
+        self._sweep()
+
+    def waiting(self) -> int:
+        """How many bytes of retired batches are still there."""
+        return self.files.usage(directory for _, directory in self._retired)
+
+    def _sweep(self) -> None:
+        with self.writing:
+            due = [each for each in self._retired if time.time() - each[0] > GRACE]
+            for _, directory in due:
+                self.files.remove(directory)
+            self._retired = [each for each in self._retired if each not in due]
+            if self._sweeper is not None:
+                self._sweeper.cancel()
+            self._sweeper = threading.Timer(GRACE, self._sweep) if self._retired else None
+            if self._sweeper is not None:
+                self._sweeper.daemon = True
+                self._sweeper.start()
 
     def close(self) -> None:
+        if self._sweeper is not None:
+            self._sweeper.cancel()
         if self.lease is not None:
-            for _, directory in self._retired:
-                self.files.remove(directory)
             self.lease.release()
         self.catalog.close()
         self.engine.stop()
@@ -78,10 +110,10 @@ class Step:
         self.warehouse = warehouse
         self.id = f"{int(time.time() * 1000):013d}-{uuid.uuid4().hex[:8]}"
         self.before: Snapshot = warehouse.catalog.snapshot()
+        self._began_with = self.before
         self.traces: dict[str, Trace] = dict(self.before.traces)
         self.changes = Changes()
         self._directories: list[str] = []
-        self._dropped: list[str] = []
         self._retired: list[str] = []
 
     def cursor(self, path: str) -> dict[str, int] | None:
@@ -98,7 +130,8 @@ class Step:
     def drop_trace(self, name: str) -> None:
         self.changes.traces[name] = None
         self.traces.pop(name, None)
-        self._dropped.append(name)
+        if name in self.before.traces:
+            self._retire(name, self.before.traces[name].batches)
 
     def directory(self, trace: str) -> str:
         """Where this step writes its batch of a trace."""
@@ -108,7 +141,7 @@ class Step:
 
     def take(self, trace: str, directory: str) -> Batch | None:
         """Take what was written below `directory` as the trace's next batch; None if there is no row in it."""
-        added, removed = self.warehouse.files.written(directory)
+        added, removed = self.warehouse.files.sealed(directory)
         if not added and not removed:
             self.warehouse.files.remove(directory)
             return None
@@ -119,12 +152,12 @@ class Step:
 
     def replace_batches(self, trace: str, after: int, directory: str) -> None:
         """Put what was written below `directory` in the place of all batches of a trace after a version."""
-        added, removed = self.warehouse.files.written(directory)
+        added, removed = self.warehouse.files.sealed(directory)
         batch = Batch(self.traces[trace].version, self.id, added, removed)
         replaced = [old for old in self.traces[trace].batches if old.version > after]
         self.traces[trace] = self.traces[trace].folded(after, batch)
         self.changes.folds.append((trace, after, batch))
-        self._retired += [self.warehouse.files.batch_directory(trace, old.step) for old in replaced]
+        self._retire(trace, replaced)
 
     def next_version(self, trace: str) -> int:
         return self.traces[trace].version + 1
@@ -133,20 +166,29 @@ class Step:
         self.changes.history.extend(lines)
 
     def commit(self) -> Snapshot:
-        """Make it real, or leave nothing of it behind."""
+        """Make it real, or leave nothing of it behind. What it wrote is on the disk before the store says that it exists."""
         assert self.warehouse.lease is not None
+        self.warehouse.files.sync(self._directories)
+        for directory in self._retired:
+            self.warehouse.files.retire(directory)  # before they are: an end right after the commit must not cost a reader its files
+        # From here on the files may be those of real batches, also if we are interrupted: nothing but a plain refusal removes them. What
+        # then remains without being real, the next opening removes.
+        written, self._directories = self._directories, []
         try:
-            self.warehouse.lease.check()
-            snapshot = self.warehouse.catalog.commit(self.changes)
-        except BaseException:
+            snapshot = self.warehouse.catalog.commit(self.id, self.changes, self._began_with, self.warehouse.lease)
+        except Unsettled:
+            raise
+        except SlackwaterError:
+            self._directories = written
             self.abandon()
             raise
         self.warehouse.retire(self._retired)
-        for name in self._dropped:
-            if name not in snapshot.traces:
-                self.warehouse.files.remove_trace(name)
         return snapshot
 
     def abandon(self) -> None:
         for directory in self._directories:
             self.warehouse.files.remove(directory)
+
+    def _retire(self, trace: str, batches: Iterable[Batch]) -> None:
+        # Batch by batch: by the time they are removed, another process may have given the trace's name to something new.
+        self._retired += [self.warehouse.files.batch_directory(trace, batch.step) for batch in batches]

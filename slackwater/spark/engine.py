@@ -9,6 +9,7 @@ import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any
 
@@ -21,8 +22,9 @@ from slackwater.plan import Column
 from slackwater.plan.nodes import Expression
 from slackwater.plan.render import quote, sql
 from slackwater.spark.arrow import arrow_schema
-from slackwater.spark.failures import translated
-from slackwater.trace import VERSION, Files, Reading, Trace
+from slackwater.spark.failures import reading_files
+from slackwater.spark.read_by import ReadBy
+from slackwater.trace import VERSION, File, Files, Reading, Trace
 
 FEW = 64
 # Up to here the rows of a reading go along with the statement. Spark runs a job for every file scan below a broadcast, and what
@@ -43,9 +45,10 @@ class Engine:
         self.prefix = "" if (number := next(self._numbers)) == 1 else f"{number}:"
         self._stop = stop
         self._registered: dict[str, object] = {}
+        self._read_by = ReadBy()
         self._types: dict[tuple[str, ...], list[str]] = {}
         self._lock = threading.RLock()
-        self._is_sail = self._takes_names_as_they_are()
+        self.is_sail = self._takes_names_as_they_are()
 
     @property
     def takes_hints(self) -> bool:
@@ -74,7 +77,7 @@ class Engine:
 
     def columns_of(self, statement: str) -> tuple[Column, ...]:
         """The columns of a query, without running it."""
-        with translated(statement):
+        with self._running(statement):
             schema = self.spark.sql(statement).schema
         return tuple(Column(field.name, field.dataType.simpleString()) for field in schema.fields)
 
@@ -88,19 +91,23 @@ class Engine:
         with self._lock:
             if self._registered.get(name) == (trace.columns, reading, hidden):
                 return name
+            read: Sequence[File] = ()
             if not reading.files:
                 self._name(name, self._nothing(shown))
             elif (rows := self._handful(reading, shown, files)) is not None:
                 self._name(name, rows)
             else:
-                read = self._remaining(self._parquet(reading.files, columns, files), trace, reading, files)
-                self._name(name, read if hidden else read.select([quote(c.name) for c in shown]))
+                read = (*reading.files, *reading.without)
+                with reading_files(lambda deep: files.check(read, deep), name):
+                    remaining = self._remaining(self._parquet(reading.files, columns, files), trace, reading, files)
+                    self._name(name, remaining if hidden else remaining.select([quote(c.name) for c in shown]))
             self._registered[name] = (trace.columns, reading, hidden)
+            self._read_by.put(name, files, read)
         return name
 
     def _handful(self, reading: Reading, columns: Sequence[Column], files: Files) -> DataFrame | None:
         """The rows themselves, if they are few. Not for Sail: it reads files as fast, and fails to plan some joins over such rows."""
-        if self._is_sail or reading.rows > HANDFUL or reading.bytes > HANDFUL_BYTES:
+        if self.is_sail or reading.rows > HANDFUL or reading.bytes > HANDFUL_BYTES:
             return None
         schema = _arrow_schema(tuple(columns))
         if schema is None:
@@ -130,10 +137,11 @@ class Engine:
     def define(self, name: str, statement: str) -> str:
         """Give a query a name for later statements, and return that."""
         name = self.prefix + name
-        with self._lock, translated(statement):
+        with self._lock, self._running(statement):
             if self._registered.get(name) != statement:
                 self._name(name, self.spark.sql(statement))
                 self._registered[name] = statement
+                self._read_by.put_query(name, statement)
         return name
 
     def _parquet(self, of: Sequence[Any], columns: Sequence[Column], files: Files) -> DataFrame:
@@ -141,7 +149,7 @@ class Engine:
 
     def _name(self, name: str, rows: DataFrame) -> None:
         self._registered[name] = None
-        rows.createOrReplaceTempView(name if self._is_sail else quote(name))
+        rows.createOrReplaceTempView(name if self.is_sail else quote(name))
 
     def _takes_names_as_they_are(self) -> bool:
         """Spark reads a view's name as SQL, Sail does not."""
@@ -161,12 +169,15 @@ class Engine:
 
     def arrow(self, statement: str) -> pa.Table:
         """A query's rows."""
-        with translated(statement):
+        with self._running(statement):
             return self.spark.sql(statement).toArrow()
 
     def frame(self, statement: str) -> DataFrame:
-        with translated(statement):
+        with self._running(statement):
             return self.spark.sql(statement)
+
+    def _running(self, statement: str) -> AbstractContextManager[None]:
+        return reading_files(lambda deep: self._read_by.check(statement, deep), statement)
 
     def explain(self, statement: str) -> str:
         """The engine's own plan of a query."""
@@ -175,7 +186,7 @@ class Engine:
 
     def write(self, statement: str, directory: str) -> None:
         """A flush: its rows as Parquet below `directory`, arrivals and departures in folders of their own."""
-        with translated(statement):
+        with self._running(statement):
             self.spark.sql(statement).write.mode("overwrite").partitionBy(SIDE).parquet(directory)
 
 

@@ -8,16 +8,21 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from urllib.parse import unquote
 
 from pyspark.errors import PySparkException
 
 from slackwater.errors import QueryError, SlackwaterError, WarehouseError
+from slackwater.trace import Damaged
 
 # PySpark logs every failed statement with its Java stack; we raise it instead.
 logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
 _CONDITION = re.compile(r"^\[([A-Z0-9_.]+)\]\s*")
+# Spark names the file that it could not read, Sail does not.
+_FAILED_READ = re.compile(r"\[FAILED_READ_FILE[^\n]*? file \S*?/(traces/[^/\s]+/[^/\s]+/_side=\w+/[^/\s]+?\.parquet)")
+_OF_A_FILE = re.compile(r"^(Parquet|External|Object Store)\b.*?:")
 _FRAGMENT = re.compile(r"== SQL.*?==\n(?P<line>.*?)\n(?P<carets>\s*\^+)", re.S)
 
 
@@ -29,10 +34,25 @@ def translated(statement: str) -> Iterator[None]:
     except SlackwaterError:
         raise
     except PySparkException as failure:
+        _raise_damaged(failure)
         raise in_our_words(str(failure), statement) from failure
     except Exception as failure:
         if type(failure).__module__.startswith(("py4j", "grpc")):
+            _raise_damaged(failure)
             raise WarehouseError(f"the engine failed: {_root(str(failure))}", hint="see the engine's log") from failure
+        raise
+
+
+@contextlib.contextmanager
+def reading_files(check: Callable[[bool], None], statement: str) -> Iterator[None]:
+    """The same for what reads files. `check` raises `Damaged`: before, for what engines overlook, and after, for what they do not name."""
+    check(False)
+    try:
+        with translated(statement):
+            yield
+    except SlackwaterError as problem:
+        if _OF_A_FILE.match(str(problem.__cause__)):
+            check(True)  # by checksum
         raise
 
 
@@ -52,6 +72,12 @@ def in_our_words(message: str, statement: str) -> QueryError:
         error.message += f": {expression.strip()}"
     error.condition = condition[1] if condition else None  # type: ignore[attr-defined]
     return error
+
+
+def _raise_damaged(failure: Exception) -> None:
+    found = _FAILED_READ.search(str(failure))
+    if found:
+        raise Damaged(unquote(found[1]), f"cannot be read: {_root(str(failure))}") from failure
 
 
 def _root(message: str) -> str:

@@ -174,3 +174,8 @@ class Explain(Statement):
     view: Piece | None = None
     query: Piece | None = None
     create: CreateView | None = None
+
+
+@dataclass(frozen=True)
+class Vacuum(Statement):
+    """VACUUM"""

@@ -31,6 +31,7 @@ from slackwater.sql.kinds import (
     Show,
     Statement,
     Update,
+    Vacuum,
 )
 from slackwater.sql.parameters import substitute
 from slackwater.sql.pieces import Piece, is_complete, split
@@ -41,7 +42,7 @@ from slackwater.sql.relations import Relation, relations_in, rename_relations
 
 __all__ = [
     "Assignment", "ColumnDef", "Copy", "CreateTable", "CreateView", "Delete", "Describe", "Drop", "Explain", "Insert", "Merge",
-    "MergeClause", "Options", "Piece", "Refresh", "Relation", "Select", "Show", "Statement", "Update",
+    "MergeClause", "Options", "Piece", "Refresh", "Relation", "Select", "Show", "Statement", "Update", "Vacuum",
     "is_complete", "parse", "relations_in", "rename_relations", "split", "substitute",
 ]  # fmt: skip
 
@@ -141,6 +142,13 @@ def explain(cursor: Cursor) -> Explain:
     return Explain(cursor.text, what, None, cursor.query())
 
 
+def vacuum(cursor: Cursor) -> Vacuum:
+    cursor.expect("VACUUM")
+    if not cursor.done:
+        raise unsupported(cursor, cursor.start, "VACUUM of one table is not supported", "write VACUUM alone: it is for the whole warehouse")
+    return Vacuum(cursor.text)
+
+
 READERS: dict[str, Callable[[Cursor], Statement]] = {
     "CREATE": create,
     "INSERT": insert,
@@ -154,6 +162,7 @@ READERS: dict[str, Callable[[Cursor], Statement]] = {
     "DESCRIBE": describe,
     "DESC": describe,
     "EXPLAIN": explain,
+    "VACUUM": vacuum,
 }
 
 # What other databases have, and what to write here.

@@ -1,6 +1,7 @@
 """What paths remember: batches, versions, files."""
 
+from slackwater.trace.durable import Damaged
 from slackwater.trace.files import Files
 from slackwater.trace.trace import VERSION, Batch, File, Reading, Trace
 
-__all__ = ["VERSION", "Batch", "File", "Files", "Reading", "Trace"]
+__all__ = ["VERSION", "Batch", "Damaged", "File", "Files", "Reading", "Trace"]

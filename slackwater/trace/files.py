@@ -1,14 +1,17 @@
 """All work with the files of a warehouse goes through here.
 
-A batch is written below `traces/<trace>/<step>`, and is real once the store has a row for it. What no row names is an orphan of a step that
-did not finish.
+A batch is written below `traces/<trace>/<step>`, and is real once the store has a row for it. What no row names is an orphan: of a step
+that did not finish, or retired, because its rows were folded into another batch or its trace was dropped. What is retired is marked, for
+somebody may still be reading it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,7 +20,10 @@ import pyarrow.parquet as pq
 
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
 from slackwater.errors import WarehouseError
+from slackwater.trace.durable import Damaged, checksum, damage, sync
 from slackwater.trace.trace import VERSION, File, Reading, Trace
+
+RETIRED = "_retired"  # the mark of a batch that readers of an older snapshot may still be reading
 
 
 class Files:
@@ -28,14 +34,17 @@ class Files:
 
     def create(self) -> None:
         """Make the warehouse's folders, or say why that cannot be."""
+        folders = (self.root / "traces", *(self.root / "traces").parents)
+        new = [folder for folder in folders if not folder.exists()]
         try:
-            (self.root / "traces").mkdir(parents=True, exist_ok=True)
+            folders[0].mkdir(parents=True, exist_ok=True)
         except OSError as problem:
             raise WarehouseError(f"cannot create the warehouse at {self.root}: {problem.strerror}") from problem
         if not os.access(self.root, os.W_OK):
             raise WarehouseError(
                 f"cannot write to the warehouse at {self.root}", hint="open it with read_only=True, or check its permissions"
             )
+        sync(folder.parent for folder in new)
 
     def batch_directory(self, trace: str, step: str) -> str:
         """Where a step writes its batch of a trace."""
@@ -45,13 +54,28 @@ class Files:
         return str(self.root / file.path)
 
     def write_arrow(self, table: pa.Table, directory: str, side: str = ADDED) -> None:
-        """One Parquet file on its way to a batch, synced: what is acknowledged survives a crash."""
+        """One Parquet file on its way to a batch."""
         folder = Path(directory) / f"{SIDE}={side}"
         folder.mkdir(parents=True, exist_ok=True)
-        with open(folder / "part-0.parquet", "wb") as sink:
-            pq.write_table(table, sink, compression="zstd", write_statistics=_with_statistics(table.schema))
-            sink.flush()
-            os.fsync(sink.fileno())
+        pq.write_table(table, folder / "part-0.parquet", compression="zstd", write_statistics=_with_statistics(table.schema))
+
+    def sync(self, directories: Iterable[str]) -> None:
+        """Have all that was written below these directories on the disk, whoever wrote it: what is acknowledged survives a power loss."""
+        paths: set[Path] = set()
+        for directory in map(Path, directories):
+            if directory.is_dir():
+                paths |= {directory.parents[1], directory.parent, directory, *directory.rglob("*")}
+        sync(paths)
+
+    def damage(self, file: File, deep: bool = False) -> str | None:
+        """What is wrong with a file, by its size and, when `deep`, by its checksum."""
+        return damage(self.full(file), file.bytes, file.crc if deep else None)
+
+    def check(self, files: Iterable[File], deep: bool = False) -> None:
+        """Before an engine reads them: one that misses a file may take it for empty."""
+        for file in files:
+            if (what := self.damage(file, deep)) is not None:
+                raise Damaged(file.path, what)
 
     def fold(self, trace: Trace, directory: str) -> None:
         """Write all rows of a small trace at its newest version as one file, without the engine."""
@@ -77,7 +101,14 @@ class Files:
 
     def _read(self, files: Iterable[File], columns: list[str] | None) -> pa.Table:
         # File by file: a folder's name in a path must not become a column.
-        return pa.concat_tables([_contents(self.full(file), columns) for file in files], promote_options="permissive")
+        return pa.concat_tables([self._contents(file, columns) for file in files], promote_options="permissive")
+
+    def _contents(self, file: File, columns: list[str] | None) -> pa.Table:
+        self.check([file], deep=True)  # these files are small
+        try:
+            return _contents(self.full(file), columns)
+        except (pa.ArrowException, OSError) as problem:
+            raise Damaged(file.path, f"cannot be read: {problem}") from problem
 
     def ids(self, files: Iterable[File]) -> list[int]:
         """The identities in a few small files."""
@@ -87,6 +118,11 @@ class Files:
     def written(self, directory: str) -> tuple[tuple[File, ...], tuple[File, ...]]:
         """The files of a batch that was written below `directory`: those of arrivals, those of departures. Empty files do not count."""
         return self._side(directory, ADDED), self._side(directory, REMOVED)
+
+    def sealed(self, directory: str) -> tuple[tuple[File, ...], tuple[File, ...]]:
+        """The same, with checksums."""
+        added, removed = ([replace(file, crc=checksum(self.full(file))) for file in side] for side in self.written(directory))
+        return tuple(added), tuple(removed)
 
     def _side(self, directory: str, side: str) -> tuple[File, ...]:
         folder = Path(directory) / f"{SIDE}={side}"
@@ -101,23 +137,34 @@ class Files:
 
     def remove(self, directory: str) -> None:
         shutil.rmtree(directory, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            Path(directory).parent.rmdir()  # the last batch of a trace takes its folder with it
 
-    def remove_trace(self, trace: str) -> None:
-        self.remove(str(self.root / "traces" / quote(trace, safe="")))
+    def retire(self, directory: str) -> None:
+        """Mark a batch that no snapshot will name from now on."""
+        with contextlib.suppress(FileNotFoundError):
+            (Path(directory) / RETIRED).touch()
 
-    def remove_orphans(self, known: Iterable[tuple[str, str]]) -> int:
-        """Remove what no (trace, step) in the store names; returns how many directories that were."""
+    def retired(self, directory: str) -> float | None:
+        """When a batch was retired; None if it was not."""
+        try:
+            return (Path(directory) / RETIRED).stat().st_mtime
+        except FileNotFoundError:
+            return None
+
+    def usage(self, directories: Iterable[str]) -> int:
+        """How many bytes there are below some directories."""
+        found = 0
+        for folder, _, names in (each for directory in directories for each in os.walk(directory)):
+            for name in names:
+                with contextlib.suppress(FileNotFoundError):  # gone while we look
+                    found += os.stat(os.path.join(folder, name)).st_size
+        return found
+
+    def orphans(self, known: Iterable[tuple[str, str]]) -> list[str]:
+        """The directories that no (trace, step) in the store names."""
         real = {(quote(trace, safe=""), step) for trace, step in known}
-        removed = 0
-        for folder in sorted((self.root / "traces").glob("*")):
-            steps = list(folder.iterdir()) if folder.is_dir() else []
-            for step in steps:
-                if (folder.name, step.name) not in real:
-                    shutil.rmtree(step, ignore_errors=True)
-                    removed += 1
-            if folder.is_dir() and not any(folder.iterdir()):
-                folder.rmdir()
-        return removed
+        return [str(step) for step in sorted((self.root / "traces").glob("*/*")) if (step.parent.name, step.name) not in real]
 
 
 def _contents(path: str, columns: list[str] | None) -> pa.Table:

@@ -21,12 +21,13 @@ VERSION = "_v"  # the column that holds the version of a row's batch
 
 @dataclass(frozen=True)
 class File:
-    """A Parquet file below the warehouse. `ids` are its smallest and largest identity, where those are numbers."""
+    """A Parquet file below the warehouse. `ids` are its smallest and largest identity, where those are numbers; `crc` is its checksum."""
 
     path: str
     rows: int
     bytes: int
     ids: tuple[int, int] | None = None
+    crc: int | None = None
 
     def may_share(self, other: File) -> bool:
         """Whether an identity may be in both files."""
@@ -100,7 +101,15 @@ class Trace:
 
     @cached_property
     def bytes(self) -> int:
-        return sum(file.bytes for batch in self.batches for file in (*batch.added, *batch.removed))
+        return sum(file.bytes for file in self.files)
+
+    @property
+    def files(self) -> tuple[File, ...]:
+        return self.files_after(0)
+
+    def files_after(self, version: int) -> tuple[File, ...]:
+        """All files of the batches after a version."""
+        return tuple(file for batch in self.batches if batch.version > version for file in (*batch.added, *batch.removed))
 
     def moved(self, old: int, new: int) -> Moved:
         """Whether rows arrived or left between two versions."""

@@ -260,9 +260,9 @@ def test_a_java_from_pypi_is_started_without_the_module_it_lacks(tmp_path: Path,
 
 def test_the_doctor_fails_when_a_check_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(doctor, "CHECKS", (doctor.python, lambda _: doctor.Check("disk", "fail", "full", "make room")))
-    assert doctor.run(Namespace(warehouse=tmp_path, quick=True, json=False)) == 1
+    assert doctor.run(Namespace(warehouse=tmp_path, store=None, quick=True, json=False)) == 1
     assert "fail disk        full\n                 make room" in capsys.readouterr().out
-    assert doctor.run(Namespace(warehouse=tmp_path, quick=True, json=True)) == 1
+    assert doctor.run(Namespace(warehouse=tmp_path, store=None, quick=True, json=True)) == 1
     assert [check["status"] for check in json.loads(capsys.readouterr().out)] == ["ok", "fail"]
 
 
@@ -270,7 +270,7 @@ def test_the_doctor_fails_when_a_check_does(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="argparse sets options differently")
-@pytest.mark.parametrize("command", [[], ["sql"], ["doctor"]])
+@pytest.mark.parametrize("command", [[], ["sql"], ["doctor"], ["check"], ["backup"], ["restore"]])
 def test_the_page_shows_the_help_as_it_is(command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     with pytest.raises(SystemExit):

@@ -6,6 +6,7 @@ import pytest
 
 from slackwater.errors import WarehouseError
 from slackwater.spark.failures import translated
+from slackwater.trace import Damaged
 
 STACK = """An error occurred while calling o454.getResult.
 : org.apache.spark.SparkException: Exception thrown in awaitResult:
@@ -31,3 +32,20 @@ def test_the_last_cause_is_told(message: str, said: str) -> None:
     with pytest.raises(WarehouseError) as told, translated("SELECT 1"):
         raise failing(message)
     assert told.value.message == f"the engine failed: {said}"
+
+
+UNREADABLE = """An error occurred while calling o106.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.util.SparkThreadUtils$.awaitResult(SparkThreadUtils.scala:53)
+Caused by: org.apache.spark.SparkException: [FAILED_READ_FILE.NO_HINT] Encountered error while reading file \
+file:///data/traces/w/traces/totals%252F1/0001/_side=added/part-0.parquet.  SQLSTATE: KD001
+\tat org.apache.spark.sql.errors.QueryExecutionErrors$.cannotReadFilesError(QueryExecutionErrors.scala:835)
+Caused by: java.io.IOException: corrupted zstd frame
+"""
+
+
+def test_a_file_that_spark_cannot_read_is_named() -> None:
+    with pytest.raises(Damaged) as told, translated("SELECT 1"):
+        raise failing(UNREADABLE)
+    named = 'file traces/totals%2F1/0001/_side=added/part-0.parquet of "totals" cannot be read: IOException: corrupted zstd frame'
+    assert told.value.message == named

@@ -1,0 +1,66 @@
+"""The SQLite store as a file: whether it is whole, and copies of it that are made while it is in use."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+from slackwater.catalog.lease import is_gone
+from slackwater.catalog.sqlite import FILE, SQLite
+from slackwater.errors import WarehouseError
+
+__all__ = ["FILE", "copy_store", "defects", "is_backup", "mark", "writer"]
+
+
+def defects(root: Path) -> list[str]:
+    """What SQLite finds wrong with the store of a warehouse."""
+    if not (root / FILE).exists():
+        raise WarehouseError(f"there is no warehouse at {root}")
+    try:
+        with closing(_open(root)) as db:
+            found = [str(row[0]) for row in db.execute("PRAGMA integrity_check")]
+    except sqlite3.Error as problem:
+        return [str(problem)]
+    return [] if found == ["ok"] else found
+
+
+def copy_store(source: Path, target: Path) -> None:
+    """The store of one warehouse, as of one moment, in the place of another's: all of it or nothing, whoever reads or writes them."""
+    try:
+        with closing(_open(source)) as old, closing(sqlite3.connect(target / FILE, timeout=30)) as new:
+            old.backup(new)
+    except sqlite3.Error as problem:
+        raise WarehouseError(f"the catalog at {source} cannot be copied to {target}: {problem}") from problem
+
+
+def is_backup(root: Path) -> bool:
+    try:
+        with closing(_open(root)) as db:
+            return db.execute("SELECT 1 FROM meta WHERE key = 'backup'").fetchone() is not None
+    except sqlite3.Error:
+        return False
+
+
+def mark(root: Path, backup: bool) -> None:
+    """A store that was copied, as that of a backup or of a warehouse; nobody is writing it."""
+    with closing(sqlite3.connect(root / FILE)) as db, db:
+        db.execute("DELETE FROM lease")
+        db.execute("DELETE FROM meta WHERE key = 'backup'")
+        if backup:
+            db.execute("INSERT INTO meta VALUES ('backup', ?)", [f"{time.time():.0f}"])
+
+
+def writer(root: Path) -> str | None:
+    """Who writes a warehouse now, as far as its store can still tell."""
+    try:
+        with closing(_open(root)) as db:
+            held = db.execute(f"SELECT holder, pid, host FROM lease WHERE expires > {SQLite.now}").fetchone()
+    except sqlite3.Error:
+        return None
+    return f"process {held[1]} on {held[2]}" if held and not is_gone(*held[:2]) else None
+
+
+def _open(root: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{(root / FILE).absolute().as_uri()}?mode=ro", uri=True, timeout=30)

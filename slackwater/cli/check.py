@@ -1,0 +1,43 @@
+"""`slackwater check`: is a warehouse all that its catalog says?"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from rich.text import Text
+
+from slackwater.catalog.pairing import mark_of
+from slackwater.cli.activity import Activity
+from slackwater.cli.output import Output
+from slackwater.errors import SlackwaterError
+from slackwater.run.check import check
+from slackwater.run.progress import in_words
+
+
+def run(options: argparse.Namespace) -> int:
+    output = Output("table")
+    console = output.rows
+    try:
+        with Activity(output.errors, "checking the catalog") as activity:
+            found = check(options.warehouse, _store(options), options.fast, activity.tell)
+    except SlackwaterError as problem:
+        output.error(problem)
+        return 1
+    for damage in found.problems:
+        console.print(Text.assemble(("damaged  ", "bold red"), damage))
+    for note in found.notes:
+        console.print(Text.assemble(("note     ", "yellow"), note))
+    looked_at = f"{found.files} files, {in_words(found.bytes)}" + (", sizes only" if options.fast else "")
+    if found.problems:
+        console.print(Text.assemble(("failed   ", "bold red"), f"{looked_at}: {len(found.problems)} problems"))
+        output.note("hint: slackwater restore brings back a backup; a view whose tables are sound can be created again")
+        return 1
+    console.print(Text.assemble(("sound    ", "green"), looked_at))
+    return 0
+
+
+def _store(options: argparse.Namespace) -> str | None:
+    """The environment's is for warehouses whose catalog is not in their folder; a backup has it there."""
+    url: str | None = options.store or (os.environ.get("SLACKWATER_STORE") or None if mark_of(options.warehouse) else None)
+    return url

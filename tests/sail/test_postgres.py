@@ -1,0 +1,410 @@
+"""A warehouse whose catalog is on a PostgreSQL server: what happens when the server, the way to it, or another process goes away."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+import slackwater
+from slackwater.catalog import Catalog, Unsettled, catalog, lease, store_named
+from slackwater.errors import WarehouseError
+from slackwater.run import refresh
+from slackwater.run.fold import fold_all
+from slackwater.run.warehouse import Warehouse
+from tests.place import Place, prepared, totals
+from tests.postgres import Server, Wire
+from tests.sail.test_docs import Reader, blocks_of
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def place(postgres: Server, sail_session: Any, tmp_path: Path) -> Place:
+    return prepared(tmp_path / "warehouse", postgres.new_store(), sail_session)
+
+
+@pytest.fixture
+def wire(postgres: Server) -> Iterator[Wire]:
+    wire = Wire(postgres)
+    yield wire
+    wire.close()
+
+
+@pytest.fixture
+def remote(wire: Wire, sail_session: Any, tmp_path: Path) -> Place:
+    """A warehouse whose store is reached over TCP, with a password."""
+    return prepared(tmp_path / "warehouse", wire.store, sail_session)
+
+
+# The server goes away
+
+
+def test_a_session_goes_on_when_the_server_is_back(place: Place, postgres: Server) -> None:
+    with place.connect() as db:
+        before = place.files
+        postgres.stop(signal.SIGQUIT)
+        try:
+            for text in ("SELECT * FROM orders", "INSERT INTO orders VALUES (3, 'EU', 1)"):
+                with pytest.raises(WarehouseError, match="cannot reach the store"):
+                    db.sql(text)
+        finally:
+            postgres.start()
+        assert place.files == before
+        assert totals(db) == {"EU": 10, "US": 5}
+        db.sql("INSERT INTO orders VALUES (3, 'EU', 1)")
+        assert totals(db) == {"EU": 11, "US": 5}
+
+
+def test_a_server_that_was_started_anew_in_between_is_not_noticed(place: Place, postgres: Server) -> None:
+    with place.connect() as db:
+        postgres.stop()
+        postgres.start()
+        db.sql("INSERT INTO orders VALUES (3, 'EU', 1)")
+        assert totals(db) == {"EU": 11, "US": 5}
+
+
+def test_an_unreachable_store_is_named_without_the_password(remote: Place, wire: Wire) -> None:
+    with remote.connect() as db:
+        wire.close()
+        with pytest.raises(WarehouseError, match=f"127.0.0.1:{wire.port}/postgres") as lost:
+            db.sql("SHOW TABLES")
+        with pytest.raises(WarehouseError, match=f"127.0.0.1:{wire.port}/postgres") as never:
+            remote.connect()
+        for caught in (lost, never):
+            assert "secret" not in str(caught.value) and caught.value.hint
+        wire.open()
+        assert len(db.sql("SHOW TABLES")) == 1
+
+
+def test_a_session_can_be_closed_while_the_store_is_away(remote: Place, wire: Wire) -> None:
+    db = remote.connect()
+    wire.close()
+    db.close()
+    wire.open()
+
+
+def test_the_lease_outlives_an_outage(place: Place, postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lease, "RENEWED_EVERY", 0.1)
+    monkeypatch.setattr(lease, "RETRIED_EVERY", 0.1)
+    with place.connect() as db:
+        store = db._warehouse.catalog.store
+
+        def expires() -> float:
+            with store.reading() as at:
+                return float(at.execute("SELECT expires FROM lease").fetchone()[0])
+
+        postgres.stop()
+        time.sleep(0.5)
+        postgres.start()
+        before = expires()
+        time.sleep(1.0)
+        assert expires() > before
+
+
+# The connection is lost while a step is committed
+
+
+def test_a_commit_that_arrived_counts_though_the_answer_was_lost(remote: Place, wire: Wire) -> None:
+    with remote.connect() as db:
+        wire.cut_commit(delivered=True)
+        db.sql("INSERT INTO orders VALUES (3, 'EU', 1)")
+        assert wire.cuts == 1
+        assert totals(db) == {"EU": 11, "US": 5}
+    with remote.connect() as db:
+        assert len(db.sql("SELECT * FROM orders")) == 3
+
+
+def test_a_commit_that_never_arrived_leaves_nothing(remote: Place, wire: Wire) -> None:
+    with remote.connect() as db:
+        before = remote.files
+        wire.cut_commit(delivered=False)
+        with pytest.raises(WarehouseError, match="lost the store") as caught:
+            db.sql("INSERT INTO orders VALUES (3, 'EU', 1)")
+        assert wire.cuts == 1 and not isinstance(caught.value, Unsettled) and "run it again" in str(caught.value.hint)
+        assert remote.files == before
+        db.sql("INSERT INTO orders VALUES (3, 'EU', 1)")
+        assert totals(db) == {"EU": 11, "US": 5}
+
+
+@pytest.mark.parametrize("delivered", [True, False])
+def test_a_commit_of_which_nothing_is_known_removes_no_file(
+    remote: Place, wire: Wire, delivered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalog, "PATIENCE", 0.5)
+    with remote.connect() as db:
+        before = remote.files
+        wire.cut_commit(delivered, reopened=False)
+        with pytest.raises(Unsettled, match="not known"):
+            db.sql("INSERT INTO orders VALUES (3, 'EU', 1)")
+        assert remote.files > before
+        wire.open()
+        assert totals(db) == {"EU": 11 if delivered else 10, "US": 5}
+        db.sql("INSERT INTO orders VALUES (4, 'EU', 1)")
+    with remote.connect() as db:
+        assert totals(db) == {"EU": 12 if delivered else 11, "US": 5}
+
+
+def test_a_change_that_was_made_is_told_so_though_the_store_is_gone_right_after(remote: Place, wire: Wire) -> None:
+    class Cutting:
+        def due(self, stale: Sequence[str]) -> list[str]:
+            wire.close()
+            return list(stale)
+
+    with remote.connect(schedule=Cutting()) as db:
+        assert "1 row inserted" in str(db.sql("INSERT INTO orders VALUES (3, 'EU', 1)"))
+        wire.open()
+        assert totals(db) == {"EU": 11, "US": 5}
+
+
+def test_a_refresh_that_was_made_is_told_so_though_the_store_is_gone_before_the_fold(
+    remote: Place, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut_and_fold(warehouse: Warehouse) -> int:
+        wire.close()
+        return fold_all(warehouse)
+
+    monkeypatch.setattr(refresh, "fold_all", cut_and_fold)
+    with remote.connect() as db:
+        db.sql("INSERT INTO orders VALUES (3, 'EU', 1)")
+        assert "1 rows added, 1 removed" in db.sql("REFRESH ALL").message
+        wire.open()
+        monkeypatch.undo()
+        assert totals(db) == {"EU": 11, "US": 5}
+        assert "nothing new" in db.sql("REFRESH ALL").message
+
+
+# Another process takes over
+
+HOLD = """
+    from slackwater.catalog import lease
+
+    lease.LASTS, lease.RENEWED_EVERY = 6.0, 1.0
+    if sys.argv[3]:
+        lease._machine = lambda: sys.argv[3]
+    db = connect()
+    print("holding", flush=True)
+    sys.stdin.readline()
+    try:
+        db.sql("INSERT INTO orders VALUES (30, 'EU', 1000)")
+        print("inserted", flush=True)
+    except slackwater.WarehouseError as problem:
+        print(problem.message, flush=True)
+"""
+
+
+def hold(place: Place, machine: str = "") -> subprocess.Popen[str]:
+    """A process that holds the lease."""
+    process = place.start(HOLD, machine)
+    assert process.stdout is not None and process.stdout.readline() == "holding\n"
+    return process
+
+
+def test_a_writer_that_was_asleep_too_long_finds_itself_replaced(place: Place) -> None:
+    with hold(place) as sleeper:
+        sleeper.send_signal(signal.SIGSTOP)
+        try:
+            with place.connect(wait=60) as db:
+                sleeper.send_signal(signal.SIGCONT)
+                db.sql("INSERT INTO orders VALUES (3, 'EU', 1)")
+                before = place.files
+                said, _ = sleeper.communicate("\n", timeout=60)
+                assert said == "another process has taken over this warehouse\n"
+                assert place.files == before
+                assert totals(db) == {"EU": 11, "US": 5}
+        finally:
+            sleeper.kill()
+
+
+def test_the_lease_of_a_machine_that_died_is_taken_when_it_has_expired(place: Place) -> None:
+    with hold(place, machine="elsewhere") as holder:
+        holder.kill()
+        holder.wait()
+        with pytest.raises(WarehouseError, match=str(holder.pid)):
+            place.connect()
+        with place.connect(wait=60) as db:
+            assert totals(db) == {"EU": 10, "US": 5}
+
+
+def test_a_live_process_of_another_machine_is_not_taken_for_dead(place: Place) -> None:
+    with hold(place, machine="elsewhere") as holder:
+        time.sleep(7)
+        with pytest.raises(WarehouseError, match=str(holder.pid)):
+            place.connect()
+        said, _ = holder.communicate("\n", timeout=60)
+        assert said == "inserted\n"
+
+
+TAKE_TURNS = """
+    for turn in range(3):
+        with connect(wait=100) as db:
+            db.sql("INSERT INTO orders SELECT max(id) + 1, ?, 1 FROM orders", [sys.argv[3]])
+            db.sql("REFRESH ALL")
+"""
+
+
+def test_processes_take_turns(place: Place) -> None:
+    with place.start(TAKE_TURNS, "EU") as one, place.start(TAKE_TURNS, "US") as other:
+        assert (one.wait(timeout=120), other.wait(timeout=120)) == (0, 0)
+    with place.connect() as db:
+        assert totals(db) == {"EU": 13, "US": 8}
+        assert sorted(id for (id,) in db.sql("SELECT id FROM orders")) == list(range(1, 9))
+
+
+def test_threads_of_one_session_share_the_store(place: Place) -> None:
+    with place.connect() as db:
+
+        def work(number: int) -> None:
+            for turn in range(3):
+                db.insert("orders", [(100 * number + turn, "EU", 1)])
+                assert len(db.sql("SHOW TABLES")) == 1
+                assert len(db.sql("DESCRIBE HISTORY")) > turn
+
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(work, range(1, 5)))
+        assert totals(db) == {"EU": 22, "US": 5}
+
+
+# Which folder, which store
+
+
+def test_a_catalog_is_made_once_however_many_want_it(postgres: Server, tmp_path: Path) -> None:
+    url = postgres.new_store()
+    stores = [store_named(url, tmp_path) for _ in range(6)]
+    together = threading.Barrier(len(stores))
+
+    def make(store: Any) -> None:
+        together.wait()
+        Catalog(store)
+
+    with ThreadPoolExecutor(len(stores)) as pool:
+        list(pool.map(make, stores))
+    for store in stores:
+        store.close()
+
+
+def test_a_store_that_is_not_the_warehouses_own_is_refused(place: Place, postgres: Server, tmp_path: Path) -> None:
+    before = place.files
+    for read_only in (False, True):
+        with pytest.raises(WarehouseError, match="elsewhere"):
+            place.connect(store=None, read_only=read_only)
+        with pytest.raises(WarehouseError, match="no warehouse" if read_only else "another store"):
+            place.connect(store=postgres.new_store(), read_only=read_only)
+        with pytest.raises(WarehouseError, match="another warehouse"):
+            slackwater.connect(tmp_path / "not mounted", engine=place.engine, store=place.store, read_only=read_only)
+    slackwater.connect(tmp_path / "local", engine=place.engine).close()
+    with pytest.raises(WarehouseError, match="in its folder"):
+        slackwater.connect(tmp_path / "local", engine=place.engine, store=postgres.new_store())
+    assert place.files == before
+    with place.connect() as db:
+        assert totals(db) == {"EU": 10, "US": 5}
+
+
+def test_warehouses_of_one_database_keep_apart(place: Place, postgres: Server, tmp_path: Path) -> None:
+    other = prepared(tmp_path / "other", postgres.new_store(), place.engine)
+    with place.connect() as one, other.connect() as two:
+        one.sql("DELETE FROM orders")
+        assert (totals(one), totals(two)) == ({}, {"EU": 10, "US": 5})
+
+
+def test_a_transaction_is_not_tied_to_a_session_of_the_server(place: Place) -> None:
+    """As behind a pooler: nothing is set for a connection, all of it for a transaction."""
+    with place.connect() as db:
+        store = db._warehouse.catalog.store
+        with store.reading() as at:
+            assert at.execute("SHOW search_path").fetchone()[0].startswith("w_")
+        connection = getattr(store, "_connection")  # noqa: B009
+        assert isinstance(connection, psycopg.Connection)
+        assert connection.execute("SHOW search_path").fetchone() == ('"$user", public',)
+
+
+def test_the_page_is_true(postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    store, reader, answer = postgres.new_store(), Reader(), ""
+    try:
+        for block in blocks_of((ROOT / "docs/shared-warehouses.md").read_text()):
+            if block.mark == "text":
+                assert answer.rstrip() == block.text.rstrip()
+            elif block.mark == "python":
+                answer = reader.python(block.text.replace("postgresql://slackwater@db.example.com/plant", store))
+    finally:
+        reader.close()
+
+
+# The terminal
+
+
+def run(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "slackwater.cli.main", *arguments]
+    settings = {**os.environ, "PYTHONPATH": str(ROOT), **(environment or {})}
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=ROOT, env=settings)
+
+
+def test_the_terminal_is_told_the_store(place: Place) -> None:
+    where = ("--warehouse", str(place.path))
+    asked = ("-e", "SELECT region, total FROM totals ORDER BY region", "--engine", "sail", "--format", "csv")
+    assert run("sql", *where, "--store", str(place.store), *asked).stdout == "region,total\nEU,10\nUS,5\n"
+    assert run("sql", *where, *asked, environment={"SLACKWATER_STORE": str(place.store)}).stdout == "region,total\nEU,10\nUS,5\n"
+
+
+def test_the_doctor_looks_at_the_store(place: Place, wire: Wire) -> None:
+    options = ("doctor", "--quick", "--warehouse", str(place.path), "--store")
+    with place.connect():
+        told = run(*options, str(place.store)).stdout
+    assert "ok   catalog     2 tables and views at" in told and f"process {os.getpid()}" in told
+    assert "give its URL with --store" in run(*options[:-1]).stdout
+    store = wire.store
+    told = run(*options, store).stdout
+    assert "none yet" in told and "nobody is writing" in told
+    wire.close()
+    told = run(*options, store).stdout
+    assert f"fail catalog     cannot reach the store at 127.0.0.1:{wire.port}/postgres" in told and "secret" not in told
+
+
+def test_check_verifies_the_files_that_the_store_names(place: Place, wire: Wire) -> None:
+    assert run("check", str(place.path), "--store", str(place.store)).stdout.startswith("sound    2 files, ")
+    with place.connect() as db:
+        db.sql("INSERT INTO orders VALUES (3, 'EU', 1)")
+        db.sql("VACUUM")
+        assert run("check", str(place.path), environment={"SLACKWATER_STORE": str(place.store)}).stdout.startswith("sound    3 files, ")
+    next(place.path.rglob("*.parquet")).unlink()
+    damaged = run("check", str(place.path), "--store", str(place.store))
+    assert damaged.returncode == 1 and "is missing" in damaged.stdout
+    assert "name its store" in run("check", str(place.path)).stderr
+    other = run("check", str(place.path), "--store", wire.store)
+    assert other.returncode == 1 and other.stdout == "" and "no warehouse" in other.stderr
+
+
+def test_a_backup_says_that_it_cannot_copy_a_store_on_a_server(place: Place, sail_session: Any, tmp_path: Path) -> None:
+    slackwater.connect(tmp_path / "local", engine=sail_session).close()
+    assert run("backup", str(tmp_path / "local"), str(tmp_path / "copy")).returncode == 0
+    before = place.files
+    for command in (("backup", place.path, tmp_path / "new"), ("restore", tmp_path / "copy", place.path, "--replace")):
+        refused = run(*map(str, command))
+        assert refused.returncode == 1 and "do not support that yet" in refused.stderr and "pg_dump" in refused.stderr
+    assert place.files == before and not (tmp_path / "new").exists()
+
+
+def test_without_the_driver_the_way_to_it_is_told(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['psycopg'] = None; import slackwater; slackwater.connect(sys.argv[1], store='postgresql://x/y')"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=120, cwd=ROOT)
+    assert 'pip install "slackwater[postgres]"' in done.stderr
+
+
+@pytest.mark.parametrize(
+    "url", ["postgresql://a:s3cret@b@c/d", "postgresql://a:12/s3cret@c/d", "postgresql://a:s3cret@c:x/d", "mysql://a:s3cret@c"]
+)
+def test_a_url_that_cannot_be_read_keeps_its_password(url: str, tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError) as caught:
+        store_named(url, tmp_path)
+    assert "s3cret" not in str(caught.value) and caught.value.hint
