@@ -22,7 +22,7 @@ $(READY): pyproject.toml
 demo: $(READY) ## the car plant: data arrives, views move, and what each step costs
 	$(RUN) -m examples.car_plant
 
-test: $(READY) ## everything that must hold, under 15 minutes on two cores
+test: $(READY) ## everything that must hold and needs no server, in under 20 minutes on two cores
 	$(RUN) -m pytest -m "not postgres" --numprocesses 2 --dist loadgroup $(ARGS)
 
 test-postgres: $(READY) ## shared warehouses, on PostgreSQL servers of the tests' own

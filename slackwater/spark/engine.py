@@ -31,6 +31,7 @@ FEW = 64
 # follows from rows that it can see it computes while it plans: a change that a filter leaves nothing of costs nothing.
 HANDFUL = 2000
 HANDFUL_BYTES = 1 << 20
+MOST_NAMES = 1000  # that the session keeps for us: every version that was read has one, and a session may last for months
 
 
 class Engine:
@@ -89,7 +90,7 @@ class Engine:
         columns = (*trace.columns, Column(ID, trace.id_type), Column(VERSION, "bigint"))
         shown = columns if hidden else trace.columns
         with self._lock:
-            if self._registered.get(name) == (trace.columns, reading, hidden):
+            if self._known(name) == (trace.columns, reading, hidden):
                 return name
             read: Sequence[File] = ()
             if not reading.files:
@@ -138,7 +139,7 @@ class Engine:
         """Give a query a name for later statements, and return that."""
         name = self.prefix + name
         with self._lock, self._running(statement):
-            if self._registered.get(name) != statement:
+            if self._known(name) != statement:
                 self._name(name, self.spark.sql(statement))
                 self._registered[name] = statement
                 self._read_by.put_query(name, statement)
@@ -147,9 +148,20 @@ class Engine:
     def _parquet(self, of: Sequence[Any], columns: Sequence[Column], files: Files) -> DataFrame:
         return self.spark.read.schema(_ddl(columns)).parquet(*(files.full(file) for file in of))
 
+    def _known(self, name: str) -> object:
+        """What we gave a name to, if we did; it is now the last to be forgotten."""
+        if name in self._registered:
+            self._registered[name] = self._registered.pop(name)
+        return self._registered.get(name)
+
     def _name(self, name: str, rows: DataFrame) -> None:
         self._registered[name] = None
         rows.createOrReplaceTempView(name if self.is_sail else quote(name))
+        while len(self._registered) > MOST_NAMES:
+            oldest = next(iter(self._registered))
+            del self._registered[oldest]
+            self._read_by.forget(oldest)
+            self.spark.catalog.dropTempView(oldest)
 
     def _takes_names_as_they_are(self) -> bool:
         """Spark reads a view's name as SQL, Sail does not."""

@@ -27,6 +27,10 @@ class ReadBy:
     def put_query(self, name: str, statement: str) -> None:
         self._names[name] = _names_in(statement)
 
+    def forget(self, name: str) -> None:
+        self._files.pop(name, None)
+        self._names.pop(name, None)
+
     def check(self, statement: str, deep: bool = False) -> None:
         """Raise `Damaged` for a file that is not as it was written: by its size, or, when `deep`, by its checksum."""
         waiting, seen = _names_in(statement), set[str]()

@@ -50,6 +50,10 @@ SAIL_SETTINGS = {
     "SAIL_SPARK__SESSION_TIMEOUT_SECS": "315360000",
 }
 
+# gRPC, through which Sail and Connect are reached, revives its threads in every forked child. One in twenty of them aborts over
+# files that the child has closed before it becomes another program: spark-submit, for one. Before gRPC is loaded is the time to say no.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+
 _stopped: list[Any] = []
 
 

@@ -159,6 +159,17 @@ def test_a_reader_sees_each_commit_of_the_writer(place: Place) -> None:
         assert len(reader.sql("SELECT * FROM orders")) == 2
 
 
+def test_a_long_session_forgets_names_of_what_it_read(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every version that is read gets a name in the engine: they must not pile up, and none that is needed may be missing."""
+    monkeypatch.setattr("slackwater.spark.engine.MOST_NAMES", 12)
+    with place.connect() as db:
+        for id in range(10, 18):
+            db.sql("INSERT INTO orders VALUES (?, 'EU', 1)", [id])
+            assert totals(db) == {"EU": id + 1, "US": 5}
+        names = [name for name in db._warehouse.engine._registered if "@" in name]
+        assert 0 < len(names) <= 12
+
+
 def test_two_warehouses_on_one_session_keep_apart(place: Place, tmp_path: Path) -> None:
     """They have relations of the same names at the same versions."""
     with (
