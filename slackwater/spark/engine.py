@@ -54,7 +54,7 @@ class Engine:
     @property
     def takes_hints(self) -> bool:
         """Whether a statement may say how to join."""
-        return not self._is_sail
+        return not self.is_sail
 
     def stop(self) -> None:
         """Forget our names; end the session if we started it. A session on a server of its own takes its names with it."""
