@@ -20,7 +20,7 @@ from slackwater.delta.difference import OLD_PREFIX, difference, emit, prefixed
 from slackwater.delta.partials import ADDS, RECOMPUTES, ROWS, how_far
 from slackwater.delta.rows import ID, NEW, Change, Rows, identity, keep_outputs
 from slackwater.delta.touched import restrict, touched_keys
-from slackwater.plan import Aggregate, Column, Join, Node, Output, Project, Union, column, columns_in
+from slackwater.plan import Aggregate, Column, Join, Node, Output, Project, column, columns_in
 from slackwater.plan.nodes import Expression
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def first(node: Aggregate, derive: Derivation) -> Rows:
 
 def flush(node: Aggregate, own: Rows, derive: Derivation) -> Node | None:
     delta = derive.change(node.input, named=False)
-    if not delta:
+    if delta is None:
         return None
     if not merges(node, delta):
         return _recompute(node, own, delta, derive)
@@ -47,7 +47,7 @@ def flush(node: Aggregate, own: Rows, derive: Derivation) -> Node | None:
 def merges(node: Aggregate, delta: Change) -> bool:
     """Whether partials can take in this change."""
     reach = {how_far(measure) for measure in node.measures}
-    return RECOMPUTES not in reach and (delta.removed is None or reach <= {ADDS}) and (not node.keys or ROWS in node.names)
+    return RECOMPUTES not in reach and (delta.arrives is True or reach <= {ADDS}) and (not node.keys or ROWS in node.names)
 
 
 def _merge(node: Aggregate, own: Rows, delta: Change, narrow: bool) -> Node:
@@ -78,18 +78,12 @@ def _sum_of_both(measure: Output) -> Expression:
 
 def _partials(node: Aggregate, delta: Change) -> Node:
     """The partials of the change alone; what leaves counts negative."""
-    if delta.removed is None:
-        assert delta.added is not None
-        return node.with_inputs(delta.added.plan)
+    if delta.arrives:
+        return node.with_inputs(delta.rows.plan)
     used = {name for measure in node.measures for name in columns_in(measure.expression)} | set(node.keys)
-    names = [name for name in node.input.names if name in used]
-    weighted = []
-    for rows, weight in ((delta.added, "1"), (delta.removed, "-1")):
-        if rows is not None:
-            sign = Output(Column(WEIGHT, "int"), exp.cast(exp.Literal.number(weight), "int"))
-            weighted.append(Project(rows.plan, (*keep_outputs(rows.plan, names), sign)))
-    plan: Node = weighted[0] if len(weighted) == 1 else Union(tuple(weighted), weighted[0].columns)
-    return Aggregate(plan, node.keys, tuple(Output(measure.column, _weighted(measure)) for measure in node.measures))
+    weight = Output(Column(WEIGHT, "int"), delta.told(exp.Literal.number(1), exp.Literal.number(-1)))
+    kept = keep_outputs(delta.rows.plan, [name for name in node.input.names if name in used])
+    return Aggregate(Project(delta.rows.plan, (*kept, weight)), node.keys, tuple(Output(m.column, _weighted(m)) for m in node.measures))
 
 
 def _weighted(measure: Output) -> Expression:
@@ -109,8 +103,7 @@ def _recompute(node: Aggregate, own: Rows, delta: Change, derive: Derivation) ->
     plan = derive.at(node.input, NEW, named=False).plan
     old = own
     if node.keys:
-        moved = [rows.plan for rows in (delta.added, delta.removed) if rows is not None]
-        touched = touched_keys(moved, node.keys, "touched_")
+        touched = touched_keys(delta.rows.plan, node.keys, "touched_")
         plan = restrict(plan, node.keys, touched)
         old = _of_groups(own, touched)
     new = _identified(node.with_inputs(plan), node)

@@ -32,27 +32,31 @@ class Derivation:
         self.moved = moved
         self.rows = rows or {}
         self._at: dict[tuple[Node, str, bool], Rows] = {}
-        self._change: dict[tuple[Node, bool], Change] = {}
+        self._change: dict[tuple[Node, bool], Change | None] = {}
         self._fresh = 0
 
     def at(self, node: Node, part: str, named: bool = True) -> Rows:
-        """The rows of `node` as of `part` (old, new or kept), with identities if `named`."""
+        """The rows of `node` as of `part` (old, new, kept or all), with identities if `named`."""
         key = (node, self._plainest(node, part), named)
         if key not in self._at:
             self._at[key] = self._rule(node).at(node, key[1], named, self)
         return self._at[key]
 
-    def change(self, node: Node, named: bool = True) -> Change:
-        """The rows of `node` that are only in new, and those that are only in old."""
+    def change(self, node: Node, named: bool = True) -> Change | None:
+        """The rows of `node` that are only in new or only in old; None when it is known that there are none."""
         key = (node, named)
         if key not in self._change:
-            self._change[key] = self._rule(node).change(node, named, self) if self.moves(node) else Change()
+            self._change[key] = self._rule(node).change(node, named, self) if self.moves(node) else None
         return self._change[key]
 
     def moves(self, node: Node) -> Moved:
         """Whether any source below `node` gained or lost rows."""
         sources = [self.moved.get(below.relation, Moved(False, False)) for below in node.walk() if isinstance(below, Scan)]
         return Moved(any(source.added for source in sources), any(source.removed for source in sources))
+
+    def tells_states(self, node: Node) -> bool:
+        """Whether old and new rows of `node` can be read at once with their states: what a row gives depends on no other row."""
+        return all(isinstance(below, Scan | Filter | Project | Generate) for below in node.walk())
 
     def size(self, node: Node) -> int:
         """How many rows the sources of `node` have, as far as that is known."""

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from slackwater.delta.rows import Change, Rows
@@ -18,10 +19,10 @@ def at(node: Filter, part: str, named: bool, derive: Derivation) -> Rows:
     return _filtered(node, derive.at(node.input, part, named))
 
 
-def change(node: Filter, named: bool, derive: Derivation) -> Change:
+def change(node: Filter, named: bool, derive: Derivation) -> Change | None:
     below = derive.change(node.input, named)
-    return Change(below.added and _filtered(node, below.added), below.removed and _filtered(node, below.removed))
+    return below and replace(below, rows=_filtered(node, below.rows))
 
 
 def _filtered(node: Filter, rows: Rows) -> Rows:
-    return Rows(Filter(rows.plan, node.condition), rows.id)
+    return replace(rows, plan=Filter(rows.plan, node.condition))

@@ -39,7 +39,8 @@ def _top(node: Node) -> Top:
 def how(top: Node, moved: Mapping[str, Moved]) -> str:
     """In a word or two, how the next flush works."""
     if isinstance(top, Aggregate):
-        return "merges partials" if aggregate.merges(top, Derivation(moved).change(top.input, named=False)) else "recomputes touched groups"
+        delta = Derivation(moved).change(top.input, named=False)
+        return "merges partials" if delta is None or aggregate.merges(top, delta) else "recomputes touched groups"
     if isinstance(top, Window):
         return "recomputes touched partitions" if top.keys else "recomputes the only partition"
     return "recomputes the top" if isinstance(top, Limit) else "passes changes on"

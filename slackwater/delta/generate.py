@@ -19,13 +19,13 @@ def at(node: Generate, part: str, named: bool, derive: Derivation) -> Rows:
     return _exploded(node, derive.at(node.input, part, named))
 
 
-def change(node: Generate, named: bool, derive: Derivation) -> Change:
+def change(node: Generate, named: bool, derive: Derivation) -> Change | None:
     below = derive.change(node.input, named)
-    return Change(below.added and _exploded(node, below.added), below.removed and _exploded(node, below.removed))
+    return below and replace(below, rows=_exploded(node, below.rows))
 
 
 def _exploded(node: Generate, rows: Rows) -> Rows:
-    plan = replace(node, input=rows.plan)
+    exploded = replace(rows, plan=replace(node, input=rows.plan))
     if rows.id is None:
-        return Rows(plan, None)
-    return with_identity(plan, node.names, f"{ID}_{node.position.name}", identity(column(rows.id), column(node.position.name)))
+        return exploded
+    return with_identity(exploded, node.names, f"{ID}_{node.position.name}", identity(column(rows.id), column(node.position.name)))

@@ -2,8 +2,9 @@
 
     J(k) = J(k-1) ⋈ R(k)
 
-    added(J(k))   = added(J(k-1))   ⋈ new(R(k))   +   kept(J(k-1)) ⋈ added(R(k))
-    removed(J(k)) = removed(J(k-1)) ⋈ old(R(k))   +   kept(J(k-1)) ⋈ removed(R(k))
+    Δ J(k) = Δ J(k-1) ⋈ all(R(k))   +   kept(J(k-1)) ⋈ Δ R(k)
+
+where what arrives meets the rows that are kept or arrive with it, and what leaves those that are kept or leave with it.
 
 Nested inner joins are flattened first, and nothing between them is remembered: kept(J(k-1)) is joined from what moved in R(k) outwards.
 A pair of rows that both arrived is found once; a pair of which one arrived and the other left was never there and is found nowhere. So
@@ -18,10 +19,13 @@ Identity: those of all the inputs, in the order of the text.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slackwater.delta.rows import ADDED, ID, KEPT, NEW, OLD, REMOVED, Change, Rows, identity, keep_outputs, with_identity
-from slackwater.plan import Join, Node, Project, Union, column, columns_in, conjunction, conjuncts
+from sqlglot import exp
+
+from slackwater.delta.rows import ALL, ID, KEPT, NEW, OLD, Change, Rows, identity, keep_outputs, together, with_identity
+from slackwater.plan import Join, Node, Project, column, columns_in, conjunction, conjuncts
 from slackwater.plan.nodes import Expression
 
 if TYPE_CHECKING:
@@ -33,7 +37,7 @@ def at(node: Join, part: str, named: bool, derive: Derivation) -> Rows:
     return joined([derive.at(below, part, named) for below in inputs], conditions, node.names)
 
 
-def change(node: Join, named: bool, derive: Derivation) -> Change:
+def change(node: Join, named: bool, derive: Derivation) -> Change | None:
     inputs, conditions = flatten(node)
     return terms(inputs, conditions, node.names, named, derive)
 
@@ -49,52 +53,73 @@ def flatten(node: Node) -> tuple[list[Node], list[Expression]]:
 
 def joined(parts: Sequence[Rows], conditions: Sequence[Expression], names: tuple[str, ...]) -> Rows:
     """The inputs joined, with an identity made from theirs."""
-    return _identified(_outwards([part.plan for part in parts], conditions), [part.id for part in parts], names)
+    return _identified(Rows(_outwards([part.plan for part in parts], conditions), None), [part.id for part in parts], names)
 
 
-def terms(inputs: Sequence[Node], conditions: Sequence[Expression], names: tuple[str, ...], named: bool, derive: Derivation) -> Change:
-    """The change of the inputs' join."""
+def terms(
+    inputs: Sequence[Node], conditions: Sequence[Expression], names: tuple[str, ...], named: bool, derive: Derivation
+) -> Change | None:
+    """The change of the inputs' join. The inputs' identities stay columns of their own until the end."""
     order = _small_first(inputs, conditions, derive)
     ids = [derive.at(below, NEW, named).id for below in inputs]
-    added = _side(order, conditions, named, ADDED, derive)
-    removed = _side(order, conditions, named, REMOVED, derive)
-    return Change(_named(added, ids, names), _named(removed, ids, names))
-
-
-def _side(order: Sequence[Node], conditions: Sequence[Expression], named: bool, side: str, derive: Derivation) -> Node | None:
-    """One side of the change, input by input. The inputs' identities stay columns of their own until the end."""
-    after = NEW if side == ADDED else OLD
-    so_far = _moved(order[0], named, side, derive)
+    so_far = derive.change(order[0], named)
     applied: list[Expression] = []
     for k in range(1, len(order)):
         known = {name for below in order[: k + 1] for name in below.names}
         ready = [condition for condition in conditions if columns_in(condition) <= known]
-        found = []
-        if so_far is not None:
-            here = derive.at(order[k], after, named).plan
-            found.append(_outwards([so_far, here], [condition for condition in ready if condition not in applied]))
-        moved = _moved(order[k], named, side, derive)
-        if moved is not None:
-            kept = [derive.at(below, KEPT, named).plan for below in order[:k]]
-            found.append(_outwards([moved, *kept], ready))
-        so_far = _together(found)
+        moved = derive.change(order[k], named)
+        found = [
+            so_far and _met(so_far, order[k], [condition for condition in ready if condition not in applied], named, derive),
+            moved and _from(moved, [derive.at(below, KEPT, named).plan for below in order[:k]], ready),
+        ]
+        hidden = [derive.at(below, NEW, named).id for below in order[: k + 1]]
+        so_far = together(found, tuple(name for below in order[: k + 1] for name in below.names) + tuple(id for id in hidden if id))
         applied = ready
-    return so_far
+    return so_far and replace(so_far, rows=_identified(so_far.rows, ids, names))
 
 
-def _moved(node: Node, named: bool, side: str, derive: Derivation) -> Node | None:
-    delta = derive.change(node, named)
-    rows = delta.added if side == ADDED else delta.removed
-    return rows.plan if rows is not None else None
+def _from(moved: Change, others: Sequence[Node], conditions: Sequence[Expression]) -> Change:
+    """What moved, joined with others that did not."""
+    return replace(moved, rows=Rows(_outwards([moved.rows.plan, *others], conditions), None, moved.rows.state))
 
 
-def _together(found: list[Node]) -> Node | None:
-    """The union of terms whose columns may stand in another order."""
-    if len(found) < 2:
-        return found[0] if found else None
-    names = found[0].names
-    branches = tuple(plan if plan.names == names else Project(plan, keep_outputs(plan, names)) for plan in found)
-    return Union(branches, found[0].columns)
+def _met(so_far: Change, node: Node, conditions: Sequence[Expression], named: bool, derive: Derivation) -> Change | None:
+    """What moved, joined with what was there when it did: arrivals meet the new rows, departures the old ones."""
+    if so_far.arrives is not None or not derive.moves(node):
+        return _from(so_far, [derive.at(node, NEW if so_far.arrives is not False else OLD, named).plan], conditions)
+    if derive.tells_states(node):
+        every = derive.at(node, ALL, named)
+        together_there = met(conditions, column(str(so_far.rows.state)), column(str(every.state)))
+        plan = Join(so_far.rows.plan, every.plan, "inner", together_there)
+        shown = keep_outputs(plan, [name for name in plan.names if name != every.state])
+        return replace(so_far, rows=Rows(Project(plan, shown), None, so_far.rows.state))
+    names = tuple(name for name in so_far.rows.plan.names if name != so_far.rows.state)
+    here = derive.at(node, NEW, named)
+    sides = []
+    for arrives, part in ((True, NEW), (False, OLD)):
+        moved = so_far.side(arrives)
+        assert moved is not None
+        sides.append(_from(Change(moved, arrives), [derive.at(node, part, named).plan], conditions))
+    return together(sides, (*names, *node.names, *here.hidden))
+
+
+def met(conditions: Sequence[Expression], moved: Expression, other: Expression) -> Expression:
+    """The conditions, for rows that were there at the same time. What may fail is not tried on rows that never met."""
+    at_once = exp.paren(exp.or_(exp.Is(this=other.copy(), expression=exp.null()), exp.EQ(this=other.copy(), expression=moved.copy())))
+    safe = [condition for condition in conditions if _plain(condition)]
+    rest = conjunction(condition for condition in conditions if not _plain(condition))
+    if rest is None:
+        return exp.and_(*safe, at_once)
+    return exp.and_(*safe, exp.Case(ifs=[exp.If(this=at_once, true=rest)], default=exp.false()))
+
+
+def _plain(condition: Expression) -> bool:
+    """A comparison of two columns: it cannot fail."""
+    return (
+        isinstance(condition, exp.EQ | exp.NullSafeEQ)
+        and isinstance(condition.this, exp.Column)
+        and isinstance(condition.expression, exp.Column)
+    )
 
 
 def _outwards(plans: Sequence[Node], conditions: Sequence[Expression]) -> Node:
@@ -128,11 +153,7 @@ def _connected(names: Sequence[str], others: Sequence[str], conditions: Sequence
     return any((used := columns_in(condition)) <= here | there and used & here and used & there for condition in conditions)
 
 
-def _named(plan: Node | None, ids: Sequence[str | None], names: tuple[str, ...]) -> Rows | None:
-    return _identified(plan, ids, names) if plan is not None else None
-
-
-def _identified(plan: Node, ids: Sequence[str | None], names: tuple[str, ...]) -> Rows:
+def _identified(rows: Rows, ids: Sequence[str | None], names: tuple[str, ...]) -> Rows:
     if any(id is None for id in ids):
-        return Rows(plan, None)
-    return with_identity(plan, names, f"{ID}_{names[0]}", identity(*(column(str(id)) for id in ids)))
+        return rows
+    return with_identity(rows, names, f"{ID}_{names[0]}", identity(*(column(str(id)) for id in ids)))

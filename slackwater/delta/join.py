@@ -18,5 +18,5 @@ def at(node: Join, part: str, named: bool, derive: Derivation) -> Rows:
     return KINDS[node.kind].at(node, part, named, derive)
 
 
-def change(node: Join, named: bool, derive: Derivation) -> Change:
+def change(node: Join, named: bool, derive: Derivation) -> Change | None:
     return KINDS[node.kind].change(node, named, derive)

@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slackwater.delta.rows import ID, Change, Rows
+from slackwater.delta.rows import ID, STATE, Change, Rows
 from slackwater.plan import Column, Output, Project, column
 
 if TYPE_CHECKING:
@@ -18,14 +19,19 @@ def at(node: Project, part: str, named: bool, derive: Derivation) -> Rows:
     return _projected(node, derive.at(node.input, part, named))
 
 
-def change(node: Project, named: bool, derive: Derivation) -> Change:
+def change(node: Project, named: bool, derive: Derivation) -> Change | None:
     below = derive.change(node.input, named)
-    return Change(below.added and _projected(node, below.added), below.removed and _projected(node, below.removed))
+    return below and replace(below, rows=_projected(node, below.rows))
 
 
 def _projected(node: Project, rows: Rows) -> Rows:
-    if rows.id is None:
-        return Rows(Project(rows.plan, node.outputs), None)
-    # A subplan may be used twice in one join; each use is a projection with column names of its own, and so needs its own identity's name.
-    name = f"{ID}_{node.names[0]}" if node.names else rows.id
-    return Rows(Project(rows.plan, (*node.outputs, Output(Column(name, "string"), column(rows.id)))), name)
+    # A subplan may be used twice in one join; each use is a projection with column names of its own, and needs its own hidden names, too.
+    outputs = list(node.outputs)
+    id, state = rows.id, rows.state
+    if rows.id is not None:
+        id = f"{ID}_{node.names[0]}" if node.names else rows.id
+        outputs.append(Output(Column(id, "string"), column(rows.id)))
+    if rows.state is not None:
+        state = f"{STATE}_{node.names[0]}" if node.names else rows.state
+        outputs.append(Output(Column(state, "boolean"), column(rows.state)))
+    return Rows(Project(rows.plan, tuple(outputs)), id, state)

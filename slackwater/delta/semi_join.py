@@ -1,22 +1,29 @@
 """The change of a semi join (left rows with a partner) and of an anti join (left rows without).
 
-    Δ+(L ⋉ R) = added(L) ⋉ new(R)     +  (kept(L) ⋉ added(R))   ▷ old(R)
-    Δ-(L ⋉ R) = removed(L) ⋉ old(R)   +  (kept(L) ⋉ removed(R)) ▷ new(R)
+    turned    = (kept(L) ⋉ ΔR) ▷ kept(R)
 
-    Δ+(L ▷ R) = added(L) ▷ new(R)     +  (kept(L) ⋉ removed(R)) ▷ new(R)
-    Δ-(L ▷ R) = removed(L) ▷ old(R)   +  (kept(L) ⋉ added(R))   ▷ old(R)
+    Δ+(L ⋉ R) = added(L) ⋉ new(R)     +  (turned ⋉ added(R))   ▷ removed(R)
+    Δ-(L ⋉ R) = removed(L) ⋉ old(R)   +  (turned ⋉ removed(R)) ▷ added(R)
 
-A kept row changes sides only if a partner of it moved, and then one look at the other partners decides. Any condition will do; NOT IN is an
-anti join whose condition also holds when either side is NULL. Identity: the left input's.
+    Δ+(L ▷ R) = added(L) ▷ new(R)     +  (turned ⋉ removed(R)) ▷ added(R)
+    Δ-(L ▷ R) = removed(L) ▷ old(R)   +  (turned ⋉ added(R))   ▷ removed(R)
+
+A kept row changes sides only if a partner of it moved, none stays, and no other one moves the other way. What is there is read once, for
+all of the change. Any condition will do; NOT IN is an anti join whose condition also holds when either side is NULL. Identity: the left
+input's.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from slackwater.delta.rows import KEPT, NEW, OLD, Change, Rows, together
-from slackwater.delta.touched import partners
-from slackwater.plan import Join
+from sqlglot import exp
+
+from slackwater.delta import inner_join
+from slackwater.delta.rows import ALL, KEPT, NEW, OLD, STATE, Change, Rows, keep_outputs, together
+from slackwater.delta.touched import partners, rivals
+from slackwater.plan import Column, Generate, Join, Output, Project, column, conjunction, conjuncts
 
 if TYPE_CHECKING:
     from slackwater.delta.derive import Derivation
@@ -25,36 +32,58 @@ if TYPE_CHECKING:
 def at(node: Join, part: str, named: bool, derive: Derivation) -> Rows:
     left = derive.at(node.left, part, named)
     if part != KEPT:
-        return _join(left, derive.at(node.right, part, False), node.kind, node)
+        return _join(left, derive.at(node.right, part, False), node)
     # Kept: in the result before and after. Old and new partners are looked at one after the other.
     before, after = derive.at(node.right, OLD, False), derive.at(node.right, NEW, False)
-    first = _join(left, before, node.kind, node)
-    return first if before == after else _join(first, after, node.kind, node)
+    first = _join(left, before, node)
+    return first if before == after else _join(first, after, node)
 
 
-def change(node: Join, named: bool, derive: Derivation) -> Change:
+def change(node: Join, named: bool, derive: Derivation) -> Change | None:
     left, right = derive.change(node.left, named), derive.change(node.right, False)
-    arriving, leaving = (right.added, right.removed) if node.kind == "semi" else (right.removed, right.added)
-    # A semi join gains rows through arriving partners that are the first, an anti join through leaving partners that were the last.
-    others_of_arriving, others_of_leaving = (OLD, NEW) if node.kind == "semi" else (NEW, OLD)
-    added = [
-        left.added and _join(left.added, derive.at(node.right, NEW, False), node.kind, node, narrow=True),
-        arriving and _turned(node, arriving, others_of_arriving, named, derive),
-    ]
-    removed = [
-        left.removed and _join(left.removed, derive.at(node.right, OLD, False), node.kind, node, narrow=True),
-        leaving and _turned(node, leaving, others_of_leaving, named, derive),
-    ]
-    return Change(together(added, node.names), together(removed, node.names))
+    return together([left and _met(node, left, derive), right and _turned(node, right, named, derive)], node.names)
 
 
-def _turned(node: Join, moved: Rows, others: str, named: bool, derive: Derivation) -> Rows:
-    """Kept left rows that have a partner among `moved` and none among the `others`."""
-    touched = _join(derive.at(node.left, KEPT, named), moved, "semi", node)
-    return _join(touched, derive.at(node.right, others, False), "anti", node, narrow=True)
+def _met(node: Join, left: Change, derive: Derivation) -> Change | None:
+    """Left rows that moved, with or without partners that were there when they did."""
+    if left.arrives is not None or not derive.moves(node.right):
+        return replace(left, rows=_join(left.rows, derive.at(node.right, OLD if left.arrives is False else NEW, False), node, narrow=True))
+    if derive.tells_states(node.right):
+        every = derive.at(node.right, ALL, False)
+        other = partners(left.rows.plan, every.plan, node.condition)
+        at_once = inner_join.met(conjuncts(node.condition), column(str(left.rows.state)), column(str(every.state)))
+        return replace(left, rows=replace(left.rows, plan=Join(left.rows.plan, other, node.kind, at_once)))
+    sides = []
+    for arrives, part in ((True, NEW), (False, OLD)):
+        moved = left.side(arrives)
+        assert moved is not None
+        sides.append(Change(_join(moved, derive.at(node.right, part, False), node, narrow=True), arrives))
+    return together(sides, node.names)
 
 
-def _join(left: Rows, right: Rows, kind: str, node: Join, narrow: bool = False) -> Rows:
+def _turned(node: Join, right: Change, named: bool, derive: Derivation) -> Change:
+    """Kept left rows whose partners all moved the same way. If they arrive, a semi join gains the row and an anti join loses it."""
+    touched = _join(derive.at(node.left, KEPT, named), right.rows, node, "semi")
+    others = rivals(touched.plan, derive.at(node.right, KEPT, False).plan, right.rows.plan, node.condition)
+    alone = replace(touched, plan=Join(touched.plan, others, "anti", node.condition))
+    gains = node.kind == "semi"
+    if right.arrives is not None:
+        return Change(alone, right.arrives is gains)
+    # Each row is asked twice: have partners of it arrived and none left, have partners of it left and none arrived?
+    turn, moved = derive.fresh("turn"), column(str(right.rows.state))
+    asked = Generate(
+        alone.plan, exp.Array(expressions=[exp.false(), exp.true()]), Column(derive.fresh("turn"), "int"), (Column(turn, "boolean"),)
+    )
+    conditions = conjuncts(node.condition)
+    with_one = Join(asked, right.rows.plan, "semi", conjunction([*conditions, exp.EQ(this=moved, expression=column(turn))]))
+    only = Join(with_one, right.rows.plan, "anti", conjunction([*conditions, exp.NEQ(this=moved.copy(), expression=column(turn))]))
+    state = f"{STATE}_{node.names[0]}"
+    arrives = column(turn) if gains else exp.not_(column(turn))
+    kept = keep_outputs(only, (*node.names, alone.id) if alone.id else node.names)
+    return Change(Rows(Project(only, (*kept, Output(Column(state, "boolean"), arrives))), alone.id, state))
+
+
+def _join(left: Rows, right: Rows, node: Join, kind: str | None = None, narrow: bool = False) -> Rows:
     """Join on the node's condition. `narrow`: the left side is small, so read only the partners it can have."""
     other = partners(left.plan, right.plan, node.condition) if narrow else right.plan
-    return Rows(Join(left.plan, other, kind, node.condition), left.id)
+    return replace(left, plan=Join(left.plan, other, kind or node.kind, node.condition))

@@ -52,19 +52,28 @@ def restrict(plan: Node, keys: Sequence[str], touched: Node) -> Node:
     return Join(plan, touched, "semi", conjunction(conditions))
 
 
-def touched_keys(parts: Sequence[Node], keys: Sequence[str], fresh: str) -> Node:
+def touched_keys(moved: Node, keys: Sequence[str], fresh: str) -> Node:
     """The distinct keys of some rows, under names that start with `fresh`."""
-    projected = []
-    for part in parts:
-        known = {c.name: c for c in part.columns}
-        outputs = tuple(Output(Column(f"{fresh}{i}", known[key].type), column(key)) for i, key in enumerate(keys))
-        projected.append(Project(part, outputs))
-    rows: Node = projected[0] if len(projected) == 1 else Union(tuple(projected), projected[0].columns)
+    known = {c.name: c for c in moved.columns}
+    rows = Project(moved, tuple(Output(Column(f"{fresh}{i}", known[key].type), column(key)) for i, key in enumerate(keys)))
     return Aggregate(rows, rows.names, ())
 
 
 def partners(left: Node, right: Node, condition: Expression | None) -> Node:
     """The rows of `right` that can meet a row of `left`, by the equalities in the condition; all of `right` when there are none."""
+    # To look the partners up, the left rows are computed a second time: that must stay cheaper than reading all of the right side.
+    if sum(isinstance(node, Scan) for node in left.walk()) > MOST_SCANS_TWICE:
+        return right
+    return _looked_up(right, left, _equalities(left, right, condition))
+
+
+def rivals(left: Node, right: Node, moved: Node, condition: Expression | None) -> Node:
+    """The rows of `right` that can meet a row of `left` which meets one of `moved` too, rows of the same columns as `right`."""
+    return _looked_up(right, moved, [(here, here) for here, _ in _equalities(left, right, condition)])
+
+
+def _equalities(left: Node, right: Node, condition: Expression | None) -> list[tuple[Expression, Expression]]:
+    """What of `right` must equal what of `left`."""
     equalities = []
     for part in conjuncts(condition):
         if isinstance(part, exp.EQ):
@@ -73,13 +82,17 @@ def partners(left: Node, right: Node, condition: Expression | None) -> Node:
                 if _within(here, right) and _within(there, left):
                     equalities.append((here, there))
                     break
-    # To look the partners up, the left rows are computed a second time: that must stay cheaper than reading all of the right side.
-    if not equalities or sum(isinstance(node, Scan) for node in left.walk()) > MOST_SCANS_TWICE:
-        return right
-    # The left rows are projected to the values they look for, under names that the join's other side cannot have.
-    wanted = Project(left, tuple(Output(Column(f"wanted_{i}", "string"), there.copy()) for i, (_, there) in enumerate(equalities)))
+    return equalities
+
+
+def _looked_up(rows: Node, wanted: Node, equalities: Sequence[tuple[Expression, Expression]]) -> Node:
+    """The rows for which the first of each pair of expressions is what the second is for some row of `wanted`."""
+    if not equalities:
+        return rows
+    # What is looked for gets names that the other side cannot have.
+    values = Project(wanted, tuple(Output(Column(f"wanted_{i}", "string"), there.copy()) for i, (_, there) in enumerate(equalities)))
     conditions = [exp.EQ(this=here.copy(), expression=column(f"wanted_{i}")) for i, (here, _) in enumerate(equalities)]
-    return Join(right, wanted, "semi", conjunction(conditions))
+    return Join(rows, values, "semi", conjunction(conditions))
 
 
 def _within(expression: Expression, node: Node) -> bool:

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from slackwater.delta.rows import ID, Change, Rows, identity, keep_outputs
+from slackwater.delta.rows import ID, STATE, Change, Rows, identity, together, united
 from slackwater.plan import Column, Output, Project, Union, column
 
 if TYPE_CHECKING:
@@ -17,27 +18,21 @@ if TYPE_CHECKING:
 
 
 def at(node: Union, part: str, named: bool, derive: Derivation) -> Rows:
-    rows = _united(node, [derive.at(branch, part, named) for branch in node.branches], named)
-    assert rows is not None
-    return rows
+    return united([_branch(node, number, derive.at(branch, part, named)) for number, branch in enumerate(node.branches)], node.names)
 
 
-def change(node: Union, named: bool, derive: Derivation) -> Change:
+def change(node: Union, named: bool, derive: Derivation) -> Change | None:
     below = [derive.change(branch, named) for branch in node.branches]
-    return Change(_united(node, [c.added for c in below], named), _united(node, [c.removed for c in below], named))
+    return together([c and replace(c, rows=_branch(node, number, c.rows)) for number, c in enumerate(below)], node.names)
 
 
-def _united(node: Union, branches: list[Rows | None], named: bool) -> Rows | None:
-    name = f"{ID}_{node.names[0]}"
-    parts = []
-    for number, (rows, branch) in enumerate(zip(branches, node.branches, strict=True)):
-        if rows is None:
-            continue
-        outputs = keep_outputs(rows.plan, branch.names)
-        if rows.id is not None:
-            outputs += (Output(Column(name, "string"), identity(exp.Literal.number(number), column(rows.id))),)
-        parts.append(Project(rows.plan, outputs))
-    if not parts:
-        return None
-    outputs_named = (*node.outputs, Column(name, "string")) if named else node.outputs
-    return Rows(Union(tuple(parts), outputs_named), name if named else None)
+def _branch(node: Union, number: int, rows: Rows) -> Rows:
+    """The rows of a branch under the names of the union."""
+    outputs = [Output(c, column(name)) for c, name in zip(node.columns, node.branches[number].names, strict=True)]
+    id = f"{ID}_{node.names[0]}" if rows.id is not None else None
+    state = f"{STATE}_{node.names[0]}" if rows.state is not None else None
+    if id is not None:
+        outputs.append(Output(Column(id, "string"), identity(exp.Literal.number(number), column(str(rows.id)))))
+    if state is not None:
+        outputs.append(Output(Column(state, "boolean"), column(str(rows.state))))
+    return Rows(Project(rows.plan, tuple(outputs)), id, state)

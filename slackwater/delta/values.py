@@ -24,5 +24,5 @@ def at(node: Values, part: str, named: bool, derive: Derivation) -> Rows:
     return Rows(Values(rows, (*node.outputs, Column(name, "int"))), name)
 
 
-def change(node: Values, named: bool, derive: Derivation) -> Change:
-    return Change()
+def change(node: Values, named: bool, derive: Derivation) -> Change | None:
+    return None

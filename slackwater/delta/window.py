@@ -25,12 +25,11 @@ def first(node: Window, derive: Derivation) -> Rows:
 
 def flush(node: Window, own: Rows, derive: Derivation) -> Node | None:
     delta = derive.change(node.input, named=False)
-    if not delta:
+    if delta is None:
         return None
     rows, old = derive.at(node.input, NEW), own
     if node.keys:
-        moved = [part.plan for part in (delta.added, delta.removed) if part is not None]
-        touched = touched_keys(moved, node.keys, "touched_")
+        touched = touched_keys(delta.rows.plan, node.keys, "touched_")
         rows = Rows(restrict(rows.plan, node.keys, touched), rows.id)
         old = Rows(restrict(own.plan, node.keys, touched), own.id)
     return difference(old, _computed(node, rows), node.names)

@@ -51,15 +51,17 @@ WHERE IF(`arrives`, `comes`, `leaves`)
 -- v/1, aggregate: arrivals and departures
 WITH part_1 AS (
   SELECT touched_0 FROM (
-    SELECT touched_0 FROM (
-      SELECT `region_3` AS touched_0 FROM (
-        SELECT customer AS customer_2, region AS region_3 FROM `orders@added`
+    SELECT `region_3` AS touched_0 FROM (
+      SELECT customer_2, region_3, _state_customer_2 FROM (
+        SELECT customer_2, region_3, TRUE AS _state_customer_2 FROM (
+          SELECT customer AS customer_2, region AS region_3 FROM `orders@added`
+        )
       )
-    )
-    UNION ALL
-    SELECT touched_0 FROM (
-      SELECT `region_3` AS touched_0 FROM (
-        SELECT customer AS customer_2, region AS region_3 FROM `orders@removed`
+      UNION ALL
+      SELECT customer_2, region_3, _state_customer_2 FROM (
+        SELECT customer_2, region_3, FALSE AS _state_customer_2 FROM (
+          SELECT customer AS customer_2, region AS region_3 FROM `orders@removed`
+        )
       )
     )
   )

@@ -47,15 +47,17 @@ WHERE IF(`arrives`, `comes`, `leaves`)
 -- v/1, window: arrivals and departures
 WITH part_1 AS (
   SELECT touched_0 FROM (
-    SELECT touched_0 FROM (
-      SELECT `region_3` AS touched_0 FROM (
-        SELECT id AS id_1, region AS region_3, amount AS amount_4 FROM `orders@added`
+    SELECT `region_3` AS touched_0 FROM (
+      SELECT id_1, region_3, amount_4, _state_id_1 FROM (
+        SELECT id_1, region_3, amount_4, TRUE AS _state_id_1 FROM (
+          SELECT id AS id_1, region AS region_3, amount AS amount_4 FROM `orders@added`
+        )
       )
-    )
-    UNION ALL
-    SELECT touched_0 FROM (
-      SELECT `region_3` AS touched_0 FROM (
-        SELECT id AS id_1, region AS region_3, amount AS amount_4 FROM `orders@removed`
+      UNION ALL
+      SELECT id_1, region_3, amount_4, _state_id_1 FROM (
+        SELECT id_1, region_3, amount_4, FALSE AS _state_id_1 FROM (
+          SELECT id AS id_1, region AS region_3, amount AS amount_4 FROM `orders@removed`
+        )
       )
     )
   )
