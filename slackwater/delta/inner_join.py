@@ -87,7 +87,7 @@ def _met(so_far: Change, node: Node, conditions: Sequence[Expression], named: bo
     """What moved, joined with what was there when it did: arrivals meet the new rows, departures the old ones."""
     if so_far.arrives is not None or not derive.moves(node):
         return _from(so_far, [derive.at(node, NEW if so_far.arrives is not False else OLD, named).plan], conditions)
-    if derive.tells_states(node):
+    if at_once(node, conditions, derive):
         every = derive.at(node, ALL, named)
         together_there = met(conditions, column(str(so_far.rows.state)), column(str(every.state)))
         plan = Join(so_far.rows.plan, every.plan, "inner", together_there)
@@ -103,14 +103,19 @@ def _met(so_far: Change, node: Node, conditions: Sequence[Expression], named: bo
     return together(sides, (*names, *node.names, *here.hidden))
 
 
+def at_once(node: Node, conditions: Sequence[Expression], derive: Derivation) -> bool:
+    """Whether arrivals and departures can meet the rows of `node` in one join, which pays where columns are compared with columns."""
+    return derive.tells_states(node) and any(_plain(condition) for condition in conditions)
+
+
 def met(conditions: Sequence[Expression], moved: Expression, other: Expression) -> Expression:
     """The conditions, for rows that were there at the same time. What may fail is not tried on rows that never met."""
-    at_once = exp.paren(exp.or_(exp.Is(this=other.copy(), expression=exp.null()), exp.EQ(this=other.copy(), expression=moved.copy())))
+    there = exp.paren(exp.or_(exp.Is(this=other.copy(), expression=exp.null()), exp.EQ(this=other.copy(), expression=moved.copy())))
     safe = [condition for condition in conditions if _plain(condition)]
     rest = conjunction(condition for condition in conditions if not _plain(condition))
     if rest is None:
-        return exp.and_(*safe, at_once)
-    return exp.and_(*safe, exp.Case(ifs=[exp.If(this=at_once, true=rest)], default=exp.false()))
+        return exp.and_(*safe, there)
+    return exp.and_(*safe, exp.Case(ifs=[exp.If(this=there, true=rest)], default=exp.false()))
 
 
 def _plain(condition: Expression) -> bool:

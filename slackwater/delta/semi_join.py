@@ -48,11 +48,11 @@ def _met(node: Join, left: Change, derive: Derivation) -> Change | None:
     """Left rows that moved, with or without partners that were there when they did."""
     if left.arrives is not None or not derive.moves(node.right):
         return replace(left, rows=_join(left.rows, derive.at(node.right, OLD if left.arrives is False else NEW, False), node, narrow=True))
-    if derive.tells_states(node.right):
+    if inner_join.at_once(node.right, conjuncts(node.condition), derive):
         every = derive.at(node.right, ALL, False)
         other = partners(left.rows.plan, every.plan, node.condition)
-        at_once = inner_join.met(conjuncts(node.condition), column(str(left.rows.state)), column(str(every.state)))
-        return replace(left, rows=replace(left.rows, plan=Join(left.rows.plan, other, node.kind, at_once)))
+        condition = inner_join.met(conjuncts(node.condition), column(str(left.rows.state)), column(str(every.state)))
+        return replace(left, rows=replace(left.rows, plan=Join(left.rows.plan, other, node.kind, condition)))
     sides = []
     for arrives, part in ((True, NEW), (False, OLD)):
         moved = left.side(arrives)

@@ -1,0 +1,77 @@
+"""Incremental or in full: which flush of a path is cheaper this time.
+
+    cost = a + b * rows read
+
+for each way, a line through the path's own flushes that went that way. Recent flushes count most; before there are any, a guess that suits
+the engine stands for them, and a way that was not taken for long drifts back to that guess, so that it is tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+INCREMENTAL, FULL = "incremental", "full"
+FADES = 0.7  # what an older flush still counts when a newer one is seen
+FORGOTTEN = 0.95  # and when the other way was taken
+CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
+
+Learned = Mapping[str, Sequence[float]]  # by way: weight, and the weighted sums of rows, cost, rows², rows * cost
+
+
+@dataclass(frozen=True)
+class Guess:
+    """What a flush costs before any was seen, in CPU seconds."""
+
+    fixed: float
+    per_row: float
+
+
+GUESSES = {"sail": Guess(0.03, 1e-7), "spark": Guess(0.3, 6e-7)}
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Both estimates, the decision, and afterwards the truth."""
+
+    how: str
+    rows: int
+    incremental: float
+    full: float
+    cpu: float | None = None
+
+    def __str__(self) -> str:
+        spent = "" if self.cpu is None else f", took {self.cpu:.2f}"
+        return f"{self.how}: {self.incremental:.2f} CPU-s expected, {self.full:.2f} in full{spent}"
+
+
+def choose(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -> Choice:
+    """The cheaper of two flushes that read so many rows."""
+    incremental = _expected(rows, learned.get(INCREMENTAL), guess)
+    full = _expected(rows_in_full, learned.get(FULL), guess)
+    if full < CLEARLY * incremental:
+        return Choice(FULL, rows_in_full, incremental, full)
+    return Choice(INCREMENTAL, rows, incremental, full)
+
+
+def learn(choice: Choice, learned: Learned) -> dict[str, list[float]]:
+    """What is known after a flush whose cost was seen."""
+    kept = {way: [FORGOTTEN * part for part in sums] for way, sums in learned.items() if way != choice.how}
+    before = learned.get(choice.how, (0.0,) * 5)
+    if choice.cpu is None:
+        return {**kept, choice.how: list(before)}
+    rows, cost = float(choice.rows), choice.cpu
+    seen = (1.0, rows, cost, rows * rows, rows * cost)
+    return {**kept, choice.how: [round(FADES * old + new, 6) for old, new in zip(before, seen, strict=True)]}
+
+
+def _expected(rows: int, sums: Sequence[float] | None, guess: Guess) -> float:
+    """The line's value. The guess weighs like two old flushes, one that read nothing and one that read a million rows."""
+    million, weight = 1e6, 0.1
+    far = guess.fixed + guess.per_row * million
+    ours = (2 * weight, weight * million, weight * (guess.fixed + far), weight * million * million, weight * million * far)
+    n, x, y, xx, xy = (ours[i] + (sums[i] if sums else 0.0) for i in range(5))
+    spread = n * xx - x * x
+    slope = max(0.0, (n * xy - x * y) / spread)
+    fixed = max(0.0, (y - slope * x) / n)
+    return fixed + slope * rows
