@@ -15,6 +15,7 @@ from slackwater.errors import QueryError, SlackwaterError, Unsupported
 from slackwater.result import Result
 from slackwater.run import definitions, describe, tables
 from slackwater.run.change import Changed
+from slackwater.run.choice import chooser_named
 from slackwater.run.merge import merge
 from slackwater.run.progress import Listener, Working
 from slackwater.run.reading import notes, readable, recompute
@@ -35,6 +36,7 @@ def connect(
     read_only: bool = False,
     store: str | None = None,
     wait: float = 0.0,
+    choose: str | None = None,
 ) -> Session:
     """Open a warehouse, creating it if it is not there.
 
@@ -43,12 +45,14 @@ def connect(
     read_only   read beside the one process that writes
     store       where the catalog is: a file in the warehouse, or "postgresql://user@host:port/database" to share it
     wait        seconds to wait for another process that writes to leave, or to die
+    choose      how a path is flushed: by "cost" (incrementally, or in full where that is expected to be cheaper), or always "incremental"
     """
+    chooser = chooser_named(choose or os.environ.get("SLACKWATER_CHOOSE", "cost"))
     chosen = schedule_named(schedule)
     catalog = store_named(store, Path(warehouse))
     running = start(engine)
     try:
-        return Session(Warehouse(Path(warehouse), catalog, running, chosen, read_only, wait))
+        return Session(Warehouse(Path(warehouse), catalog, running, chosen, read_only, wait, chooser))
     except BaseException:
         running.stop()
         raise

@@ -14,6 +14,7 @@ from tests.batch import open_engine, open_spark, talking_to
 from tests.postgres import Server, find_binaries
 
 os.environ.setdefault("RUST_LOG", "off")
+os.environ.setdefault("SLACKWATER_CHOOSE", "incremental")  # rows are so few here that a change rule would seldom be the cheaper way
 
 
 @pytest.fixture(scope="session")

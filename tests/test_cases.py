@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from slackwater import Session
+from slackwater.run.choice import chooser_named
 from tests.cases import FOLDER, Case, all_cases, parse, write
 from tests.runner import at_the_end, in_two_steps, run_case
 
@@ -47,6 +48,8 @@ def schedules() -> list[tuple[Case, str]]:
 @pytest.mark.parametrize(("case", "schedule"), schedules(), ids=lambda value: value if isinstance(value, str) else name_of(value))
 def test_case_on_sail(case: Case, schedule: str, sail_db: Session) -> None:
     sail_db.schedule = f"random:{SEEDS[case.path]}" if schedule == "random" else schedule
+    if schedule == "random":
+        sail_db._warehouse.chooser = chooser_named("random")
     # Read at every step only where nothing else would make the views move.
     case = {"lazy": case, "eager": in_two_steps(case), "random": at_the_end(case)}[schedule]
     # The blocks decide; recomputing at every step is the judge of the lazy runs alone, because it costs as much as the step.

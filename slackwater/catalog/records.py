@@ -47,6 +47,7 @@ class View:
     reason: str | None = None
     place: tuple[int, int] | None = None  # where in the text the reason stands
     fingerprints: dict[str, str] = field(default_factory=dict)  # of its paths, to recognise what an earlier release wrote
+    learned: dict[str, dict[str, list[float]]] = field(default_factory=dict)  # by path: what its flushes cost, see run/choice.py
     answer: Answer | None = None
     error: str | None = None  # why its last refresh failed
 
@@ -71,6 +72,7 @@ class Done:
     how: str = ""
     reason: str = ""
     step: str = ""
+    choices: list[str] = field(default_factory=list)  # path by path: what was expected, what was chosen, what it took
 
 
 Relation = Table | View

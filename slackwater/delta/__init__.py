@@ -1,7 +1,24 @@
 """The plan of a change. One operator, one file, its equation on top. Nothing here knows that Spark exists."""
 
-from slackwater.delta.flush import first_flush, how, next_flush
+from slackwater.delta.derive import Known
+from slackwater.delta.flush import first_flush, how, next_flush, whole_flush
 from slackwater.delta.partials import split
 from slackwater.delta.rows import ADDED, ID, KEPT, NEW, OLD, OWN, REMOVED, SIDE, Moved
 
-__all__ = ["ADDED", "ID", "KEPT", "NEW", "OLD", "OWN", "REMOVED", "SIDE", "Moved", "first_flush", "how", "next_flush", "split"]
+__all__ = [
+    "ADDED",
+    "ID",
+    "KEPT",
+    "Known",
+    "NEW",
+    "OLD",
+    "OWN",
+    "REMOVED",
+    "SIDE",
+    "Moved",
+    "first_flush",
+    "how",
+    "next_flush",
+    "split",
+    "whole_flush",
+]

@@ -7,6 +7,9 @@ subplan used in several terms stays one subplan, and prunes: what has not moved 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from sqlglot import exp
 
 from slackwater.delta import filter as filter_rule
 from slackwater.delta import generate, join, project, scan, union, values
@@ -25,12 +28,20 @@ RULES: Mapping[type[Node], Rule] = {
 }
 
 
+@dataclass(frozen=True)
+class Known:
+    """What is known of a source: about how many rows it has, and columns in which no two of them agree, if there are."""
+
+    rows: int
+    key: tuple[str, ...] | None = None
+
+
 class Derivation:
     """One flush's view of the sources: which of them moved, and everything derived so far."""
 
-    def __init__(self, moved: Mapping[str, Moved], rows: Mapping[str, int] | None = None) -> None:
+    def __init__(self, moved: Mapping[str, Moved], known: Mapping[str, Known] | None = None) -> None:
         self.moved = moved
-        self.rows = rows or {}
+        self.known = known or {}
         self._at: dict[tuple[Node, str, bool], Rows] = {}
         self._change: dict[tuple[Node, bool], Change | None] = {}
         self._fresh = 0
@@ -60,7 +71,23 @@ class Derivation:
 
     def size(self, node: Node) -> int:
         """How many rows the sources of `node` have, as far as that is known."""
-        return sum(self.rows.get(below.relation.removesuffix(f"@{OWN}"), 0) for below in node.walk() if isinstance(below, Scan))
+        sources = [self.known.get(below.relation.removesuffix(f"@{OWN}")) for below in node.walk() if isinstance(below, Scan)]
+        return sum(source.rows for source in sources if source is not None)
+
+    def unique(self, node: Node, columns: set[str]) -> bool:
+        """Whether it is known that no two rows of `node` agree in the columns."""
+        if isinstance(node, Filter):
+            return self.unique(node.input, columns)
+        if isinstance(node, Project):
+            taken = {
+                output.expression.name for output in node.outputs if output.name in columns and isinstance(output.expression, exp.Column)
+            }
+            return self.unique(node.input, taken)
+        source = self.known.get(node.relation) if isinstance(node, Scan) else None
+        if not isinstance(node, Scan) or source is None or not columns:
+            return False
+        names = {name for name, shown in zip(node.source, node.names, strict=True) if shown in columns}
+        return source.key is not None and set(source.key) <= names
 
     def fresh(self, stem: str) -> str:
         """A column name that nothing else in this flush has."""

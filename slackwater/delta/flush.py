@@ -1,7 +1,8 @@
 """The statement of one flush, as a plan.
 
 Its rows are what the path's trace gets: the side (added or removed), the identity, and the columns that the path keeps. The first flush of
-a path computes everything there is; every later one computes the change by the rule of the path's topmost operator.
+a path computes everything there is; every later one computes the change by the rule of the path's topmost operator, or, when so much has
+moved that this is dearer, computes everything again and compares.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Mapping
 from sqlglot import exp
 
 from slackwater.delta import aggregate, keep, limit, window
-from slackwater.delta.derive import Derivation
+from slackwater.delta.derive import Derivation, Known
+from slackwater.delta.difference import difference
 from slackwater.delta.rows import ADDED, ID, OWN, SIDE, Moved, Rows, Top
 from slackwater.plan import Aggregate, Column, Limit, Node, Output, Project, Scan, Window, column
 
@@ -26,10 +28,18 @@ def first_flush(top: Node) -> Node:
     return Project(rows.plan, tuple(outputs))
 
 
-def next_flush(top: Node, name: str, moved: Mapping[str, Moved], rows: Mapping[str, int] | None = None) -> Node | None:
-    """What the moved sources change in the path called `name`; None when nothing can have changed. `rows`: how many each source has."""
-    own = Scan(f"{name}@{OWN}", (*top.names, ID), (*top.columns, Column(ID, "string")))
-    return _top(top).flush(top, Rows(own, ID), Derivation(moved, rows))
+def next_flush(top: Node, name: str, moved: Mapping[str, Moved], known: Mapping[str, Known] | None = None) -> Node | None:
+    """What the moved sources change in the path called `name`; None when nothing can have changed. `known`: of the sources."""
+    return _top(top).flush(top, _own(top, name), Derivation(moved, known))
+
+
+def whole_flush(top: Node, name: str) -> Node:
+    """The same change, found by computing everything anew and comparing it with what the path called `name` has."""
+    return difference(_own(top, name), _top(top).first(top, Derivation({})), top.names)
+
+
+def _own(top: Node, name: str) -> Rows:
+    return Rows(Scan(f"{name}@{OWN}", (*top.names, ID), (*top.columns, Column(ID, "string"))), ID)
 
 
 def _top(node: Node) -> Top:

@@ -10,8 +10,8 @@ Nested inner joins are flattened first, and nothing between them is remembered: 
 A pair of rows that both arrived is found once; a pair of which one arrived and the other left was never there and is found nowhere. So
 the terms share no row.
 
-The inputs are taken from the smallest to the largest, each connected to those before it. What moved in all the small ones then meets the
-largest in one join, and the largest is read once, however many inputs moved.
+The order of the inputs decides how much is read (see join_order.py). Where keys allow it the largest comes last: what moved in all the
+small ones then meets it in one join, and it is read once, however many inputs moved.
 
 Identity: those of all the inputs, in the order of the text.
 """
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from slackwater.delta.join_order import best_order, nearest
 from slackwater.delta.rows import ALL, ID, KEPT, NEW, OLD, Change, Rows, identity, keep_outputs, together, with_identity
 from slackwater.plan import Join, Node, Project, column, columns_in, conjunction, conjuncts
 from slackwater.plan.nodes import Expression
@@ -60,7 +61,7 @@ def terms(
     inputs: Sequence[Node], conditions: Sequence[Expression], names: tuple[str, ...], named: bool, derive: Derivation
 ) -> Change | None:
     """The change of the inputs' join. The inputs' identities stay columns of their own until the end."""
-    order = _small_first(inputs, conditions, derive)
+    order = best_order(inputs, conditions, derive)
     ids = [derive.at(below, NEW, named).id for below in inputs]
     so_far = derive.change(order[0], named)
     applied: list[Expression] = []
@@ -70,12 +71,22 @@ def terms(
         moved = derive.change(order[k], named)
         found = [
             so_far and _met(so_far, order[k], [condition for condition in ready if condition not in applied], named, derive),
-            moved and _from(moved, [derive.at(below, KEPT, named).plan for below in order[:k]], ready),
+            moved and _from(moved, [derive.at(below, KEPT, named).plan for below in _nearest_first(order[: k + 1], ready, derive)], ready),
         ]
         hidden = [derive.at(below, NEW, named).id for below in order[: k + 1]]
         so_far = together(found, tuple(name for below in order[: k + 1] for name in below.names) + tuple(id for id in hidden if id))
         applied = ready
     return so_far and replace(so_far, rows=_identified(so_far.rows, ids, names))
+
+
+def _nearest_first(order: Sequence[Node], conditions: Sequence[Expression], derive: Derivation) -> list[Node]:
+    """All but the last, as they are met from the last one outwards."""
+    known, remaining = [order[-1]], list(order[:-1])
+    while remaining:
+        near = nearest(known, remaining, conditions, derive)
+        remaining = [node for node in remaining if node is not near]
+        known.append(near)
+    return known[1:]
 
 
 def _from(moved: Change, others: Sequence[Node], conditions: Sequence[Expression]) -> Change:
@@ -138,19 +149,6 @@ def _outwards(plans: Sequence[Node], conditions: Sequence[Expression]) -> Node:
         waiting = [condition for condition in waiting if condition not in ready]
         plan = Join(plan, other, "inner", conjunction(ready))
     return plan
-
-
-def _small_first(inputs: Sequence[Node], conditions: Sequence[Expression], derive: Derivation) -> list[Node]:
-    """The inputs from the smallest to the largest, each connected to those before it where that can be."""
-    remaining = list(inputs)
-    order: list[Node] = []
-    while remaining:
-        known = tuple(name for below in order for name in below.names)
-        near = [below for below in remaining if _connected(known, below.names, conditions)] or remaining
-        smallest = min(near, key=derive.size)
-        remaining.remove(smallest)
-        order.append(smallest)
-    return order
 
 
 def _connected(names: Sequence[str], others: Sequence[str], conditions: Sequence[Expression]) -> bool:

@@ -8,8 +8,11 @@ the engine stands for them, and a way that was not taken for long drifts back to
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from slackwater.errors import QueryError
 
 INCREMENTAL, FULL = "incremental", "full"
 FADES = 0.7  # what an older flush still counts when a newer one is seen
@@ -45,13 +48,35 @@ class Choice:
         return f"{self.how}: {self.incremental:.2f} CPU-s expected, {self.full:.2f} in full{spent}"
 
 
-def choose(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -> Choice:
+Chooser = Callable[[int, int, Learned, Guess], Choice]
+
+
+def chooser_named(name: str) -> Chooser:
+    """How to choose: by `cost`; always `incremental`; or at `random`, for tests: whatever is chosen, answers must not differ."""
+    if name not in CHOOSERS:
+        raise QueryError(f'cannot choose by "{name}"', hint=f"there are: {', '.join(CHOOSERS)}")
+    return CHOOSERS[name]
+
+
+def by_cost(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -> Choice:
     """The cheaper of two flushes that read so many rows."""
     incremental = _expected(rows, learned.get(INCREMENTAL), guess)
     full = _expected(rows_in_full, learned.get(FULL), guess)
     if full < CLEARLY * incremental:
         return Choice(FULL, rows_in_full, incremental, full)
     return Choice(INCREMENTAL, rows, incremental, full)
+
+
+def _incremental(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -> Choice:
+    return replace(by_cost(rows, rows_in_full, learned, guess), how=INCREMENTAL, rows=rows)
+
+
+def _random(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -> Choice:
+    how, read = random.choice(((INCREMENTAL, rows), (FULL, rows_in_full)))
+    return replace(by_cost(rows, rows_in_full, learned, guess), how=how, rows=read)
+
+
+CHOOSERS: dict[str, Chooser] = {"cost": by_cost, "incremental": _incremental, "random": _random}
 
 
 def learn(choice: Choice, learned: Learned) -> dict[str, list[float]]:

@@ -38,10 +38,23 @@ def describe(statement: Describe, warehouse: Warehouse) -> Result:
     if statement.history:
         target = snapshot.relation(statement.name).name if statement.name is not None else None
         rows = [
-            (_time(d.at), d.action, d.target, d.how, d.added, d.removed, d.seconds, d.cpu_seconds, d.reason, d.statement)
+            (
+                _time(d.at),
+                d.action,
+                d.target,
+                d.how,
+                d.added,
+                d.removed,
+                d.seconds,
+                d.cpu_seconds,
+                d.reason,
+                "; ".join(d.choices),
+                d.statement,
+            )
             for d in warehouse.catalog.history(target)
         ]
-        return Result.of_rows(["at", "action", "target", "how", "added", "removed", "seconds", "cpu seconds", "reason", "statement"], rows)
+        names = ["at", "action", "target", "how", "added", "removed", "seconds", "cpu seconds", "reason", "paths", "statement"]
+        return Result.of_rows(names, rows)
     assert statement.name is not None
     relation = snapshot.relation(statement.name)
     facts = [("column", c.name, c.type) for c in relation.columns]

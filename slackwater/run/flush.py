@@ -3,27 +3,42 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from sqlglot import exp
 
-from slackwater.delta import ADDED, ID, OWN, REMOVED, SIDE, Moved, first_flush, next_flush
+from slackwater.catalog import Table
+from slackwater.delta import ADDED, ID, OWN, REMOVED, SIDE, Known, Moved, first_flush, next_flush, whole_flush
 from slackwater.delta.broadcasts import Size, with_broadcasts
 from slackwater.path import Path
 from slackwater.plan import Column, Node, Output, Project, Scan, column, render
 from slackwater.plan.render import quote
+from slackwater.run.choice import FULL, GUESSES, Choice, Learned, by_cost
 from slackwater.run.compile import AnyPath, Whole
+from slackwater.run.cpu import cpu_seconds
 from slackwater.run.progress import FlushDone
 from slackwater.run.reading import define_relations
 from slackwater.run.warehouse import Step
 from slackwater.sql import rename_relations
-from slackwater.trace import VERSION, Batch, Trace
+from slackwater.trace import VERSION, Batch, Reading, Trace
 
 NO_VERSION = f"CAST(0 AS BIGINT) AS {VERSION}"  # stands in a statement until the batch's version is known
 
 
-def flush(path: AnyPath, step: Step, view: str) -> Batch | None:
-    """Read what is new for `path`, write what it changes, and note how far it has read. None: nothing changed."""
+@dataclass(frozen=True)
+class Flushed:
+    """What a flush wrote, if anything, and how it was chosen."""
+
+    batch: Batch | None
+    choice: Choice | None = None
+
+
+def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None) -> Flushed | None:
+    """Read what is new for `path`, write what it changes, and note how far it has read. None: nothing is new.
+
+    `learned`: what earlier flushes of the path cost.
+    """
     began = time.monotonic()
     if path.name not in step.traces:
         step.create_trace(Trace(path.name, path.columns))
@@ -31,7 +46,8 @@ def flush(path: AnyPath, step: Step, view: str) -> Batch | None:
     now = {source: step.traces[source].version for source in path.sources}
     if seen is not None and seen == now:
         return None
-    statement = statement_of(path, seen, now, step)
+    cpu = cpu_seconds()
+    statement, choice = _statement(path, seen, now, step, learned or {})
     batch = None
     if statement is not None:
         directory = step.directory(path.name)
@@ -40,49 +56,89 @@ def flush(path: AnyPath, step: Step, view: str) -> Batch | None:
     step.changes.cursors[path.name] = now
     added, removed = (batch.added_rows, batch.removed_rows) if batch else (0, 0)
     step.warehouse.tell(FlushDone(view, path.name, added, removed, time.monotonic() - began))
-    return batch
+    spent = cpu_seconds()
+    if choice is not None and cpu is not None and spent is not None:
+        choice = replace(choice, cpu=round(spent - cpu, 3))
+    return Flushed(batch, choice)
 
 
 def statement_of(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], step: Step) -> str | None:
     """The flush's statement, with all that it names registered; None when nothing that it reads has moved."""
+    return _statement(path, seen, now, step, {})[0]
+
+
+def _statement(
+    path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], step: Step, learned: Learned
+) -> tuple[str | None, Choice | None]:
     moved = moves(path, seen, now, step.traces)
     if seen is not None and not any(moved.values()):
-        return None
+        return None, None
     if isinstance(path, Whole):
-        return _computed_whole(path, now, step)
+        return _computed_whole(path, now, step), None
     engine = step.warehouse.engine
-    rows = tuple((name, _about(step.traces[name].rows)) for name in sorted((path.name, *now)))
-    planned = _planned(path, None if seen is None else tuple(moved.items()), rows)
-    if planned is None:
-        return None
-    plan, parts = planned
-    sizes = []
-    for name in parts:
-        source, _, part = name.rpartition("@")
-        trace = step.traces[source]
-        reading = trace.at(trace.version) if part == OWN else trace.part(part, (seen or {}).get(source, 0), now[source])
-        engine.register(name, trace, reading, step.warehouse.files, hidden=True)
-        sizes.append((name, Size(_about(reading.remaining), _about(trace.rows))))
-    text = _text(plan, tuple(sizes) if engine.takes_hints else None, engine.prefix)
-    return text.replace(NO_VERSION, f"CAST({step.next_version(path.name)} AS BIGINT) AS {VERSION}")
+    known = tuple((name, Known(_about(step.traces[name].rows), _key(name, step))) for name in sorted((path.name, *now)))
+    change = Reads(_planned(path, None if seen is None else tuple(moved.items()), known), path, seen, now, step)
+    if change.plan is None:
+        return None, None
+    chosen, guess = change, GUESSES["sail" if engine.is_sail else "spark"]
+    if seen is None:
+        choice = replace(by_cost(change.rows, change.rows, {}, guess), how=FULL)
+    else:
+        whole = Reads(_planned_whole(path), path, seen, now, step)
+        choice = step.warehouse.chooser(change.rows, whole.rows, learned, guess)
+        chosen = whole if choice.how == FULL else change
+    for name, reading in chosen.readings.items():
+        engine.register(name, step.traces[name.rpartition("@")[0]], reading, step.warehouse.files, hidden=True)
+    sizes = tuple(
+        (name, Size(_about(reading.remaining), _about(step.traces[name.rpartition("@")[0]].rows)))
+        for name, reading in chosen.readings.items()
+    )
+    assert chosen.plan is not None
+    text = _text(chosen.plan, sizes if engine.takes_hints else None, engine.prefix)
+    return text.replace(NO_VERSION, f"CAST({step.next_version(path.name)} AS BIGINT) AS {VERSION}"), choice
+
+
+class Reads:
+    """A flush's plan and what it would read."""
+
+    def __init__(self, plan: Node | None, path: Path, seen: dict[str, int] | None, now: dict[str, int], step: Step) -> None:
+        self.plan = plan
+        self.readings: dict[str, Reading] = {}
+        self.rows = 0
+        for node in plan.walk() if plan is not None else ():
+            if isinstance(node, Scan):
+                if node.relation not in self.readings:
+                    source, _, part = node.relation.rpartition("@")
+                    trace = step.traces[source]
+                    old = (seen or {}).get(source, 0)
+                    self.readings[node.relation] = trace.at(trace.version) if part == OWN else trace.part(part, old, now[source])
+                self.rows += self.readings[node.relation].rows
 
 
 @lru_cache(maxsize=4096)
-def _planned(
-    path: Path, moved: tuple[tuple[str, Moved], ...] | None, rows: tuple[tuple[str, int], ...]
-) -> tuple[Node, tuple[str, ...]] | None:
-    """A flush's plan, and the parts of sources it reads. Most flushes of a path are planned alike."""
-    plan = first_flush(path.top) if moved is None else next_flush(path.top, path.name, dict(moved), dict(rows))
-    if plan is None:
-        return None
-    parts = tuple(dict.fromkeys(node.relation for node in plan.walk() if isinstance(node, Scan)))
-    return stored(plan, path.columns, 0), parts
+def _planned(path: Path, moved: tuple[tuple[str, Moved], ...] | None, known: tuple[tuple[str, Known], ...]) -> Node | None:
+    """A flush's plan. Most flushes of a path are planned alike."""
+    plan = first_flush(path.top) if moved is None else next_flush(path.top, path.name, dict(moved), dict(known))
+    return None if plan is None else stored(plan, path.columns, 0)
+
+
+@lru_cache(maxsize=4096)
+def _planned_whole(path: Path) -> Node:
+    return stored(whole_flush(path.top, path.name), path.columns, 0)
 
 
 @lru_cache(maxsize=4096)
 def _text(plan: Node, sizes: tuple[tuple[str, Size], ...] | None, prefix: str) -> str:
     """A flush's statement but for its version."""
     return render(plan if sizes is None else with_broadcasts(plan, dict(sizes)), prefix)
+
+
+def _key(source: str, step: Step) -> tuple[str, ...] | None:
+    """Columns in which no two rows of a source agree. What paths keep of subqueries is joined by what it is grouped by."""
+    relation = step.before.relations.get(source)
+    if isinstance(relation, Table):
+        return relation.primary_key or None
+    return ()
 
 
 def _about(rows: int) -> int:

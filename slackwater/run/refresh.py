@@ -9,11 +9,12 @@ A view that fails stops alone: it keeps its last answer and says why. The others
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from slackwater.catalog import Answer, Done, Snapshot, Table, View
 from slackwater.errors import QueryError, SlackwaterError, WarehouseError
+from slackwater.run.choice import FULL, INCREMENTAL, Choice, learn
 from slackwater.run.compile import AnyPath, Compiled
 from slackwater.run.compiled import compiled
 from slackwater.run.cpu import cpu_seconds
@@ -85,6 +86,7 @@ def refresh_in(step: Step, view: View, statement: str) -> Refreshed:
     # Asking for CPU seconds looks at every process of the machine: not for a view that has nothing to do.
     cpu = cpu_seconds() if _has_news(step, form) else None
     flushed = added = removed = 0
+    choices: dict[str, Choice] = {}
     error: SlackwaterError | None = None
     try:
         _check_upstream(step, view)
@@ -92,9 +94,12 @@ def refresh_in(step: Step, view: View, statement: str) -> Refreshed:
         for number, path in enumerate(form.paths, start=1):
             step.warehouse.tell(FlushStarted(view.name, path.name, number, len(form.paths)))
             try:
-                batch = flush(path, step, view.name)
+                done = flush(path, step, view.name, view.learned.get(path.name))
             except QueryError as failure:
                 raise name_culprit(failure, path, step) from failure
+            if done is not None and done.choice is not None:
+                choices[path.name] = done.choice
+            batch = done.batch if done is not None else None
             if batch is not None:
                 flushed += 1
                 if path.name in form.buffers:
@@ -111,14 +116,34 @@ def refresh_in(step: Step, view: View, statement: str) -> Refreshed:
         answer = _answer(step, view, form)
         if current.answer is None or current.error or (answer.buffers, answer.as_of) != (current.answer.buffers, current.answer.as_of):
             fingerprints = {path.name: path.fingerprint for path in form.paths}
-            step.changes.put(replace(current, answer=answer, error=None, fingerprints=fingerprints))
+            learned = {path.name: _learned(view, path.name, choices) for path in form.paths}
+            step.changes.put(replace(current, answer=answer, error=None, fingerprints=fingerprints, learned=learned))
     if flushed or error is not None:
         spent = cpu_seconds()
-        how = "failed" if error else "incremental" if form.incremental else "full"
+        how = "failed" if error else _how(view, form, choices)
         reason = error.message if error else (form.reason.message if form.reason else "")
         cost = None if cpu is None or spent is None else round(spent - cpu, 3)
-        step.done([Done("refresh", view.name, statement, began, round(seconds, 3), cost, added, removed, how, reason, step.id)])
+        step.done(
+            [Done("refresh", view.name, statement, began, round(seconds, 3), cost, added, removed, how, reason, step.id, _told(choices))]
+        )
     return Refreshed(view.name, flushed, len(form.paths), added, removed, seconds, error)
+
+
+def _learned(view: View, path: str, choices: Mapping[str, Choice]) -> dict[str, list[float]]:
+    before = view.learned.get(path, {})
+    return learn(choices[path], before) if path in choices else before
+
+
+def _how(view: View, form: Compiled, choices: Mapping[str, Choice]) -> str:
+    """In a word, how a view was refreshed. Its first time is neither."""
+    ways = {choice.how for choice in choices.values()}
+    if not form.incremental or (ways == {FULL} and view.answer is not None):
+        return FULL
+    return "partly in full" if FULL in ways and view.answer is not None else INCREMENTAL
+
+
+def _told(choices: Mapping[str, Choice]) -> list[str]:
+    return [f"{path} {choice}" for path, choice in choices.items()]
 
 
 def _has_news(step: Step, form: Compiled) -> bool:

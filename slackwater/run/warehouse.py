@@ -11,6 +11,7 @@ from pathlib import Path
 
 from slackwater.catalog import Catalog, Changes, Done, Lease, Snapshot, Store, Unsettled, check_pair
 from slackwater.errors import SlackwaterError, WarehouseError
+from slackwater.run.choice import Chooser, by_cost
 from slackwater.run.progress import Event, Listener
 from slackwater.run.schedule import Schedule
 from slackwater.spark import Engine
@@ -22,10 +23,20 @@ GRACE = 60.0  # seconds for which retired batches stay readable
 class Warehouse:
     """Everything that the parts of a session share."""
 
-    def __init__(self, root: Path, store: Store, engine: Engine, schedule: Schedule, read_only: bool, wait: float = 0.0) -> None:
+    def __init__(
+        self,
+        root: Path,
+        store: Store,
+        engine: Engine,
+        schedule: Schedule,
+        read_only: bool,
+        wait: float = 0.0,
+        chooser: Chooser = by_cost,
+    ) -> None:
         self.files = Files(root)
         self.engine = engine
         self.schedule = schedule
+        self.chooser = chooser
         self.listeners: list[Listener] = []
         self._retired: list[tuple[float, str]] = []  # since when, and where
         self._sweeper: threading.Timer | None = None

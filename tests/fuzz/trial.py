@@ -36,6 +36,11 @@ class Trial:
     schedule: str = "lazy"
     late: bool = False
 
+    @property
+    def choose(self) -> str:
+        """Where flushes are random anyway, some are in full."""
+        return "random" if self.schedule.startswith("random") else "incremental"
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -78,7 +83,7 @@ def attempt(trial: Trial, spark: Any, engine: str) -> Outcome:
         return Outcome("skipped", problem)
     folder = Path(tempfile.mkdtemp(prefix="slackwater-fuzz-"))
     try:
-        with slackwater.connect(folder / "warehouse", engine=spark, schedule=trial.schedule) as db:
+        with slackwater.connect(folder / "warehouse", engine=spark, schedule=trial.schedule, choose=trial.choose) as db:
             return _Judged(trial, db).outcome()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

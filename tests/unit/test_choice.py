@@ -1,0 +1,60 @@
+"""Incremental or in full: what is expected, what is chosen, what is learned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from slackwater.errors import QueryError
+from slackwater.run.choice import FULL, INCREMENTAL, Guess, Learned, by_cost, chooser_named, learn
+
+GUESS = Guess(fixed=0.3, per_row=1e-6)
+MILLION = 1_000_000
+
+
+def seen(costs: dict[int, float], how: str, learned: Learned | None = None, times: int = 5) -> dict[str, list[float]]:
+    """What is known after flushes that read so many rows and took so long."""
+    known: Learned = learned or {}
+    for _ in range(times):
+        for rows, cost in costs.items():
+            known = learn(replace(by_cost(rows, rows, known, GUESS), how=how, rows=rows, cpu=cost), known)
+    return dict(known)  # type: ignore[arg-type]
+
+
+def test_before_anything_was_seen_rows_decide() -> None:
+    assert by_cost(1000, 10 * MILLION, {}, GUESS).how == INCREMENTAL
+    assert by_cost(10 * MILLION, 1000, {}, GUESS).how == FULL
+
+
+def test_of_two_that_cost_about_the_same_the_incremental_one_is_taken() -> None:
+    assert by_cost(MILLION, int(0.9 * MILLION), {}, GUESS).how == INCREMENTAL
+
+
+def test_what_a_flush_really_costs_is_learned() -> None:
+    known = seen({MILLION: 9.0, 2 * MILLION: 18.0}, INCREMENTAL, seen({MILLION: 2.0, 2 * MILLION: 4.0}, FULL))
+    choice = by_cost(MILLION, MILLION, known, GUESS)
+    assert choice.how == FULL
+    assert choice.incremental == pytest.approx(9.0, rel=0.2) and choice.full == pytest.approx(2.0, rel=0.2)
+
+
+def test_a_fixed_cost_is_not_taken_for_a_cost_of_rows() -> None:
+    known = seen({100: 0.5, 2000: 0.5}, INCREMENTAL)
+    assert by_cost(MILLION, 10 * MILLION, known, GUESS).incremental < 5
+
+
+def test_a_way_that_was_not_taken_for_long_is_tried_again() -> None:
+    known = seen({MILLION: 9.0}, INCREMENTAL, seen({MILLION: 2.0}, FULL))
+    assert by_cost(MILLION, MILLION, known, GUESS).how == FULL
+    later = seen({MILLION: 2.0}, FULL, known, times=200)
+    assert by_cost(MILLION, MILLION, later, GUESS).how == INCREMENTAL
+
+
+def test_a_cost_that_is_not_known_teaches_nothing() -> None:
+    choice = by_cost(MILLION, MILLION, {}, GUESS)
+    assert choice.cpu is None and by_cost(MILLION, MILLION, learn(choice, {}), GUESS).incremental == choice.incremental
+
+
+def test_an_unknown_way_to_choose_is_refused() -> None:
+    with pytest.raises(QueryError, match='cannot choose by "dice"'):
+        chooser_named("dice")
