@@ -150,6 +150,8 @@ class Engine:
         return self._registered.get(name)
 
     def _name(self, name: str, rows: DataFrame) -> None:
+        for query in self._read_by.queries_over(name):
+            self._registered[query] = None  # it goes on reading what the name meant before: files that a fold has retired
         self._registered[name] = None
         rows.createOrReplaceTempView(name if self.is_sail else quote(name))
         while len(self._registered) > MOST_NAMES:
