@@ -34,7 +34,6 @@ def main(arguments: Iterable[str] | None = None) -> int:
     if chosen.fresh:
         shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(exist_ok=True)
-    (FOLDER / ".gitignore").write_text("*\n")
     deadline = None if chosen.minutes is None else time.monotonic() + 60 * chosen.minutes
     with _servers() as server:
         for engine, runs in wanted.items():
@@ -43,7 +42,8 @@ def main(arguments: Iterable[str] | None = None) -> int:
 
 
 def _run(engine: str, runs: int, server: Servers, deadline: float | None) -> None:
-    done = _done(engine)
+    # What has failed is done again: perhaps it was mended.
+    done = {seed: part for seed, part in _done(engine).items() if not part["findings"]}
     for seed in range(1, -(-runs // KILLS) + 1):
         if str(seed) in done or (deadline is not None and time.monotonic() > deadline):
             continue
