@@ -48,6 +48,10 @@ class Memory:
         for view in VIEWS if eager else work.refreshes:
             self._since[view] = len(self._moments) - 1
 
+    def refuse(self) -> None:
+        """What was begun was told not to be."""
+        self._begun = None
+
     def compare(self, seen: dict[str, Any]) -> list[Finding]:
         """Judge what a process has found, and take it for what is there."""
         tables: Tables = {name: tuple(map(tuple, rows)) for name, rows in seen["tables"].items()}
