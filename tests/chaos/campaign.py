@@ -6,6 +6,8 @@ import argparse
 import contextlib
 import json
 import shutil
+import signal
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -34,6 +36,7 @@ def main(arguments: Iterable[str] | None = None) -> int:
     if chosen.fresh:
         shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(exist_ok=True)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # not without ending the processes and the server
     deadline = None if chosen.minutes is None else time.monotonic() + 60 * chosen.minutes
     with _servers() as server:
         for engine, runs in wanted.items():
