@@ -22,7 +22,7 @@ from slackwater.delta import ADDED, ID, REMOVED, SIDE
 from slackwater.errors import WarehouseError
 from slackwater.trace.durable import Damaged, checksum, damage, sync
 from slackwater.trace.trace import VERSION, File, Reading, Trace
-from slackwater.trace.unwritable import writing
+from slackwater.trace.unwritable import HINTS, writing
 
 RETIRED = "_retired"  # the mark of a batch that readers of an older snapshot may still be reading
 
@@ -40,7 +40,8 @@ class Files:
         try:
             folders[0].mkdir(parents=True, exist_ok=True)
         except OSError as problem:
-            raise WarehouseError(f"cannot create the warehouse at {self.root}: {problem.strerror}") from problem
+            hint = HINTS.get(problem.errno or 0)
+            raise WarehouseError(f"cannot create the warehouse at {self.root}: {problem.strerror}", hint=hint) from problem
         if not os.access(self.root, os.W_OK):
             raise WarehouseError(
                 f"cannot write to the warehouse at {self.root}", hint="open it with read_only=True, or check its permissions"
