@@ -20,6 +20,7 @@ from tests.chaos.work import Draw, Work
 
 TIMED = 0.35  # of the kills are at a random instant, the others at a call
 TRIES = 3  # to hit what was aimed at
+WARM_UP = {"sail": 3, "spark": 1}  # statements before that, at most; on Spark one takes seconds
 ANSWERED = ("after the answer", "at random")
 
 
@@ -154,7 +155,7 @@ class Trial:
 
     def work_until(self, process: Process, aim: Aim) -> bool:
         """Some statements, and the one that is to be hit; whether that was answered."""
-        for _ in range(self.luck.randint(0, 3)):
+        for _ in range(self.luck.randint(0, WARM_UP[self.engine])):
             if not self.do(process, self.draw.any()):
                 raise Broken("a process died that was not killed")
         self.arm(process, aim)
