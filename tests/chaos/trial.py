@@ -113,7 +113,8 @@ class Trial:
     def aim(self) -> Aim:
         kind = self.luck.choice(list(REACHED))
         point = None if self.luck.random() < (TIMED if kind != "open" else 0.1) else self.luck.choice(REACHED[kind])
-        return Aim(kind, point, self.luck.choice(WHENS), self.luck.choices([1, 2, 3], [6, 3, 1])[0], self.luck.random())
+        nth = 1 if kind == "open" else self.luck.choices([1, 2, 3], [6, 3, 1])[0]  # little is left to be done when one opens
+        return Aim(kind, point, self.luck.choice(WHENS), nth, self.luck.random())
 
     # What processes are asked to do.
 
