@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help demo test test-postgres conformance lint format cases fuzz mutants profile-refresh peers clean
+.PHONY: help demo test test-postgres conformance lint format cases fuzz mutants chaos profile-refresh peers clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -49,6 +49,9 @@ fuzz: $(READY) ## random schemas, views, changes and schedules against recomputa
 mutants: $(READY) ## break each change rule once and see that the suite notices
 	$(RUN) -m tests.mutants $(ARGS)
 
+chaos: $(READY) ## kill processes at work, 450 times on Sail and 50 on Spark, and look at what they leave; goes on where it stopped
+	$(RUN) -m tests.chaos $(ARGS)
+
 bench-%: $(READY) ## run a module of bench/, such as bench-tpch, which generates the data
 	$(RUN) -m bench.$* $(ARGS)
 
@@ -60,5 +63,5 @@ peers: ## install the systems that benchmarks compare with, each into an environ
 	.peers/duckdb/bin/python -m pip install --quiet --disable-pip-version-check duckdb
 
 clean: ## remove what was installed and measured
-	rm -rf $(VENV) .peers build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis spark-warehouse metastore_db derby.log
+	rm -rf $(VENV) .peers build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .chaos spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from slackwater.catalog.catalog import Catalog
 from slackwater.errors import WarehouseError
+from slackwater.trace.unwritable import writing
 
 MARK = "store.json"
 
@@ -54,10 +55,11 @@ def check_pair(catalog: Catalog, root: Path, read_only: bool) -> None:
 def _pair(catalog: Catalog, root: Path, id: str) -> None:
     # The folder first: a crash in between leaves a mark that names the store, and is made good by the next who comes.
     new = root / f"{MARK}.new"
-    with open(new, "w") as file:
-        json.dump({"warehouse": id, "store": catalog.store.place}, file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, root / MARK)
+    with writing(root):
+        with open(new, "w") as file:
+            json.dump({"warehouse": id, "store": catalog.store.place}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, root / MARK)
     with catalog.store.writing() as db:
         db.execute("INSERT INTO meta VALUES ('warehouse', ?)", [id])

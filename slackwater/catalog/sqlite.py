@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -10,9 +11,17 @@ from pathlib import Path
 
 from slackwater.catalog.store import Unsettled
 from slackwater.errors import WarehouseError
+from slackwater.trace.unwritable import Unwritable
 
 FILE = "catalog.db"
 RESTORE = "slackwater restore brings back a backup"
+# What SQLite says when it has written nothing, and what the operating system has told it.
+UNWRITTEN = {
+    sqlite3.SQLITE_FULL: errno.ENOSPC,
+    sqlite3.SQLITE_IOERR_SHMSIZE: errno.ENOSPC,  # also to read it needs a small file beside its own
+    sqlite3.SQLITE_READONLY: errno.EACCES,
+    sqlite3.SQLITE_CANTOPEN: errno.EACCES,
+}
 
 
 class SQLite:
@@ -66,6 +75,8 @@ class SQLite:
                 db.execute("COMMIT")
             except sqlite3.Error as problem:
                 _undo(db)
+                if _code(problem) in UNWRITTEN:
+                    raise
                 raise Unsettled(f"the catalog {self.path} did not take a commit: {problem}") from problem
 
     def vacuum(self) -> None:
@@ -88,6 +99,9 @@ class SQLite:
                     self._db = _open(self.path)
                 yield self._db
             except sqlite3.Error as problem:
+                self.close()  # one that is opened anew knows nothing of what was the matter
+                if (code := UNWRITTEN.get(_code(problem))) is not None:
+                    raise Unwritable(self.path, code, str(problem)) from problem
                 damaged = type(problem) is sqlite3.DatabaseError  # what else goes wrong has a class of its own
                 raise WarehouseError(
                     f"the catalog of the warehouse at {self.place} cannot be {'read' if damaged else 'used'}: {problem}",
@@ -104,6 +118,12 @@ def _open(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def _code(problem: sqlite3.Error) -> int:
+    """The kind of an error, without its details unless they matter."""
+    code = int(getattr(problem, "sqlite_errorcode", 0))
+    return code if code in UNWRITTEN else code & 0xFF
 
 
 def _undo(db: sqlite3.Connection) -> None:

@@ -24,6 +24,7 @@ from slackwater.run.fold import fold_all
 from slackwater.run.progress import FlushStarted, Working
 from slackwater.run.warehouse import Step, Warehouse
 from slackwater.sql import relations_in
+from slackwater.trace import Unwritable
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,8 @@ def refresh_in(step: Step, view: View, statement: str) -> Refreshed:
                 flushed += 1
                 if path.name in form.buffers:
                     added, removed = added + batch.added_rows, removed + batch.removed_rows
+    except Unwritable:
+        raise  # it is not the view's fault, and the others fare no better
     except SlackwaterError as failure:
         error = failure
     seconds = time.time() - began

@@ -22,7 +22,7 @@ from slackwater.plan import Column
 from slackwater.plan.nodes import Expression
 from slackwater.plan.render import quote, sql
 from slackwater.spark.arrow import arrow_schema
-from slackwater.spark.failures import reading_files
+from slackwater.spark.failures import reading_files, writing_files
 from slackwater.spark.read_by import ReadBy
 from slackwater.trace import VERSION, File, Files, Reading, Trace
 
@@ -155,6 +155,8 @@ class Engine:
         return self._registered.get(name)
 
     def _name(self, name: str, rows: DataFrame) -> None:
+        for query in self._read_by.queries_over(name):
+            self._registered[query] = None  # it goes on reading what the name meant before: files that a fold has retired
         self._registered[name] = None
         rows.createOrReplaceTempView(name if self.is_sail else quote(name))
         while len(self._registered) > MOST_NAMES:
@@ -198,7 +200,7 @@ class Engine:
 
     def write(self, statement: str, directory: str) -> None:
         """A flush: its rows as Parquet below `directory`, arrivals and departures in folders of their own."""
-        with self._running(statement):
+        with writing_files(directory), self._running(statement):
             self.spark.sql(statement).write.mode("overwrite").partitionBy(SIDE).parquet(directory)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import re
 from collections.abc import Callable, Iterator
 from urllib.parse import unquote
@@ -14,7 +15,7 @@ from urllib.parse import unquote
 from pyspark.errors import PySparkException
 
 from slackwater.errors import QueryError, SlackwaterError, WarehouseError
-from slackwater.trace import Damaged
+from slackwater.trace import HINTS, Damaged, Unwritable
 
 # PySpark logs every failed statement with its Java stack; we raise it instead.
 logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
@@ -23,6 +24,10 @@ _CONDITION = re.compile(r"^\[([A-Z0-9_.]+)\]\s*")
 # Spark names the file that it could not read, Sail does not.
 _FAILED_READ = re.compile(r"\[FAILED_READ_FILE[^\n]*? file \S*?/(traces/[^/\s]+/[^/\s]+/_side=\w+/[^/\s]+?\.parquet)")
 _OF_A_FILE = re.compile(r"^(Parquet|External|Object Store)\b.*?:")
+# What a Java stack names as the matter and its causes, and which of those are about files.
+_CAUSES = re.compile(r"^(?:Caused by)?: ((?:[\w$]+\.)+\w+(?:: .*)?)$", re.M)
+_OF_FILES = re.compile(r"java\.io\.IOException: |java\.nio\.file\.|org\.apache\.hadoop\.fs\.|java\.io\.FileNotFoundException: .*denied")
+_OS_ERROR = re.compile(r"\(os error (\d+)\)")  # as Rust writes it
 _FRAGMENT = re.compile(r"== SQL.*?==\n(?P<line>.*?)\n(?P<carets>\s*\^+)", re.S)
 
 
@@ -56,6 +61,36 @@ def reading_files(check: Callable[[bool], None], statement: str) -> Iterator[Non
         raise
 
 
+@contextlib.contextmanager
+def writing_files(directory: str) -> Iterator[None]:
+    """The same for what writes files, around it: what an engine says of the disk is told as if we had written."""
+    try:
+        yield
+    except Damaged:
+        raise
+    except SlackwaterError as problem:
+        if (found := _of_the_disk(str(problem.__cause__))) is not None:
+            raise Unwritable(directory, *found) from problem.__cause__
+        raise
+
+
+def _of_the_disk(message: str) -> tuple[int | None, str] | None:
+    """The number and the words of what an operating system has refused. Sail gives the number; Java the words, or its own."""
+    if found := _OS_ERROR.search(message):
+        return _by_number(int(found[1])) if int(found[1]) in HINTS else None
+    causes = _CAUSES.findall(message)
+    if not causes or not _OF_FILES.match(causes[-1]):
+        return None
+    said = _root(message).partition(": ")[2].lower()
+    if said.startswith("mkdirs failed"):
+        return None, "no folder can be made there"
+    return next((_by_number(code) for code in HINTS if os.strerror(code).lower() in said), (None, said))
+
+
+def _by_number(code: int) -> tuple[int, str]:
+    return code, os.strerror(code).lower()
+
+
 def in_our_words(message: str, statement: str) -> QueryError:
     """The engine's message without its codes, with the expression that failed."""
     condition = _CONDITION.match(message)
@@ -82,8 +117,8 @@ def _raise_damaged(failure: Exception) -> None:
 
 def _root(message: str) -> str:
     """What was the matter in the end: the last cause that a Java stack names, or the first line where there is no stack."""
-    causes = re.findall(r"^Caused by: (?:[\w$]+\.)+(.*)$", message, re.M)
-    return causes[-1].strip() if causes else _first_line(message)
+    causes = _CAUSES.findall(message)
+    return re.sub(r"^(?:[\w$]+\.)+", "", causes[-1]).strip() if causes else _first_line(message)
 
 
 def _first_line(message: str) -> str:

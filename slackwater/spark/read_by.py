@@ -27,6 +27,11 @@ class ReadBy:
     def put_query(self, name: str, statement: str) -> None:
         self._names[name] = _names_in(statement)
 
+    def queries_over(self, name: str) -> set[str]:
+        """The queries with a name that read another name, also through each other."""
+        over = {query for query, names in self._names.items() if name in names}
+        return over.union(*map(self.queries_over, over))
+
     def forget(self, name: str) -> None:
         self._files.pop(name, None)
         self._names.pop(name, None)

@@ -3,5 +3,6 @@
 from slackwater.trace.durable import Damaged
 from slackwater.trace.files import Files
 from slackwater.trace.trace import VERSION, Batch, File, Reading, Trace
+from slackwater.trace.unwritable import HINTS, Unwritable
 
-__all__ = ["VERSION", "Batch", "Damaged", "File", "Files", "Reading", "Trace"]
+__all__ = ["HINTS", "VERSION", "Batch", "Damaged", "File", "Files", "Reading", "Trace", "Unwritable"]

@@ -22,6 +22,7 @@ from slackwater.delta import ADDED, ID, REMOVED, SIDE
 from slackwater.errors import WarehouseError
 from slackwater.trace.durable import Damaged, checksum, damage, sync
 from slackwater.trace.trace import VERSION, File, Reading, Trace
+from slackwater.trace.unwritable import HINTS, writing
 
 RETIRED = "_retired"  # the mark of a batch that readers of an older snapshot may still be reading
 
@@ -39,12 +40,14 @@ class Files:
         try:
             folders[0].mkdir(parents=True, exist_ok=True)
         except OSError as problem:
-            raise WarehouseError(f"cannot create the warehouse at {self.root}: {problem.strerror}") from problem
+            hint = HINTS.get(problem.errno or 0)
+            raise WarehouseError(f"cannot create the warehouse at {self.root}: {problem.strerror}", hint=hint) from problem
         if not os.access(self.root, os.W_OK):
             raise WarehouseError(
                 f"cannot write to the warehouse at {self.root}", hint="open it with read_only=True, or check its permissions"
             )
-        sync(folder.parent for folder in new)
+        with writing(self.root):
+            sync(folder.parent for folder in new)
 
     def batch_directory(self, trace: str, step: str) -> str:
         """Where a step writes its batch of a trace."""
@@ -56,8 +59,9 @@ class Files:
     def write_arrow(self, table: pa.Table, directory: str, side: str = ADDED) -> None:
         """One Parquet file on its way to a batch."""
         folder = Path(directory) / f"{SIDE}={side}"
-        folder.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table, folder / "part-0.parquet", compression="zstd", write_statistics=_with_statistics(table.schema))
+        with writing(directory):
+            folder.mkdir(parents=True, exist_ok=True)
+            pq.write_table(table, folder / "part-0.parquet", compression="zstd", write_statistics=_with_statistics(table.schema))
 
     def sync(self, directories: Iterable[str]) -> None:
         """Have all that was written below these directories on the disk, whoever wrote it: what is acknowledged survives a power loss."""
@@ -65,7 +69,8 @@ class Files:
         for directory in map(Path, directories):
             if directory.is_dir():
                 paths |= {directory.parents[1], directory.parent, directory, *directory.rglob("*")}
-        sync(paths)
+        with writing(self.root):
+            sync(paths)
 
     def damage(self, file: File, deep: bool = False) -> str | None:
         """What is wrong with a file, by its size and, when `deep`, by its checksum."""
@@ -142,7 +147,7 @@ class Files:
 
     def retire(self, directory: str) -> None:
         """Mark a batch that no snapshot will name from now on."""
-        with contextlib.suppress(FileNotFoundError):
+        with writing(directory), contextlib.suppress(FileNotFoundError):
             (Path(directory) / RETIRED).touch()
 
     def retired(self, directory: str) -> float | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from slackwater.errors import WarehouseError
-from slackwater.spark.failures import translated
-from slackwater.trace import Damaged
+from slackwater.spark.failures import translated, writing_files
+from slackwater.trace import Damaged, Unwritable
 
 STACK = """An error occurred while calling o454.getResult.
 : org.apache.spark.SparkException: Exception thrown in awaitResult:
@@ -49,3 +49,18 @@ def test_a_file_that_spark_cannot_read_is_named() -> None:
         raise failing(UNREADABLE)
     named = 'file traces/totals%2F1/0001/_side=added/part-0.parquet of "totals" cannot be read: IOException: corrupted zstd frame'
     assert told.value.message == named
+
+
+def test_what_the_disk_refuses_an_engine_is_told_as_if_we_had_written() -> None:
+    with pytest.raises(Unwritable) as told, writing_files("/data/traces/t/1"), translated("SELECT 1"):
+        raise failing(STACK)
+    assert told.value.message == "cannot write to /data/traces/t/1: no space left on device"
+    assert "free some space" in str(told.value.hint)
+
+
+@pytest.mark.parametrize("damaged", [True, False])
+def test_a_value_that_speaks_of_disks_is_not_taken_for_one(damaged: bool) -> None:
+    cast = "Caused by: org.apache.spark.SparkNumberFormatException: [CAST_INVALID_INPUT] The value 'No space left on device' cannot be cast"
+    with pytest.raises(WarehouseError) as told, writing_files("/data/traces/t/1"), translated("SELECT 1"):
+        raise failing(UNREADABLE if damaged else STACK.replace("Caused by: java.io.IOException: No space left on device", cast))
+    assert isinstance(told.value, Damaged) == damaged and not isinstance(told.value, Unwritable)

@@ -1,0 +1,72 @@
+"""What must be there, kept in plain Python: an oracle that shares nothing with what it judges."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Row = tuple[Any, ...]
+Tables = Mapping[str, tuple[Row, ...]]
+
+TABLES = {
+    "orders": "CREATE TABLE orders (id BIGINT, region STRING, amount INT, PRIMARY KEY (id))",
+    "regions": "CREATE TABLE regions (name STRING, manager STRING, PRIMARY KEY (name))",
+    "events": "CREATE TABLE events (kind STRING, size INT)",
+}
+
+# Those that are read before those that read them.
+VIEWS = {
+    "totals": "SELECT region, sum(amount) AS total, count(*) AS orders, max(amount) AS largest FROM orders GROUP BY region",
+    "managed": "SELECT orders.id, orders.amount, regions.manager FROM orders LEFT JOIN regions ON orders.region = regions.name",
+    "managers": "SELECT manager, sum(amount) AS total FROM managed GROUP BY manager",
+    "kinds": "SELECT DISTINCT kind FROM events",
+    "largest": "SELECT id, amount FROM orders ORDER BY amount DESC, id LIMIT 5",
+}
+
+EMPTY: Tables = dict.fromkeys(TABLES, ())
+
+
+def create_view(name: str) -> str:
+    return f"CREATE OR REPLACE MATERIALIZED VIEW {name} AS {VIEWS[name]}"
+
+
+def _totals(tables: Tables) -> list[Row]:
+    groups: dict[Any, list[int]] = {}
+    for _, region, amount in tables["orders"]:
+        groups.setdefault(region, []).append(amount)
+    return [(region, sum(amounts), len(amounts), max(amounts)) for region, amounts in groups.items()]
+
+
+def _managed(tables: Tables) -> list[Row]:
+    managers: dict[Any, Any] = dict(tables["regions"])
+    return [(id, amount, managers.get(region)) for id, region, amount in tables["orders"]]
+
+
+def _managers(tables: Tables) -> list[Row]:
+    totals: Counter[Any] = Counter()
+    for _, amount, manager in _managed(tables):
+        totals[manager] += amount
+    return list(totals.items())
+
+
+def _kinds(tables: Tables) -> list[Row]:
+    return [(kind,) for kind in {kind for kind, _ in tables["events"]}]
+
+
+def _largest(tables: Tables) -> list[Row]:
+    return sorted(((id, amount) for id, _, amount in tables["orders"]), key=lambda row: (-row[1], row[0]))[:5]
+
+
+ANSWERS: dict[str, Callable[[Tables], list[Row]]] = {
+    "totals": _totals,
+    "managed": _managed,
+    "managers": _managers,
+    "kinds": _kinds,
+    "largest": _largest,
+}
+
+
+def answer(view: str, tables: Tables) -> Counter[Row]:
+    """The rows of a view over tables like these."""
+    return Counter(ANSWERS[view](tables))

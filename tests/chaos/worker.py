@@ -1,0 +1,125 @@
+"""The process that is killed: it opens a warehouse and does what it is asked to, one line of JSON after the other.
+
+Answers go to a pipe that nobody else writes to. What stands there was acknowledged: a pipe outlives those who wrote to it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+import slackwater
+from slackwater.catalog import Snapshot, lease
+from slackwater.run import fold, warehouse
+from slackwater.run.check import check
+from tests.chaos.model import TABLES, VIEWS
+from tests.chaos.points import Armed, Points
+
+WAIT = 120.0  # for the other process
+
+
+class Worker:
+    """An engine, and a warehouse that is open or not."""
+
+    def __init__(self, pipe: int) -> None:
+        self._pipe = pipe
+        self._telling = threading.Lock()
+        self._points = Points(self.tell)
+        self._db: slackwater.Session | None = None
+        self._place: tuple[Path, str | None] = (Path(), None)
+
+    def tell(self, *said: Any) -> None:
+        line = memoryview((json.dumps(said) + "\n").encode())
+        with self._telling:
+            while line:
+                line = line[os.write(self._pipe, line) :]
+
+    def serve(self) -> None:
+        for line in sys.stdin:
+            name, *arguments = json.loads(line)
+            try:
+                self.tell("done", getattr(self, name)(*arguments))
+            except Exception as problem:
+                self.tell("failed", f"{type(problem).__name__}: {problem}")
+
+    def open(self, path: str, store: str | None, engine: str, schedule: str, settings: dict[str, Any]) -> None:
+        """`settings`: how long retired files stay, up to which size a trace is folded without the engine, whether others take this for
+        a process of another machine."""
+        warehouse.GRACE, fold.SMALL = settings["grace"], settings["small"]
+        lease.ASKED_EVERY = 0.1
+        if settings["elsewhere"]:
+            lease.LASTS, lease.RENEWED_EVERY = 6.0, 1.0
+            lease._machine = lambda: f"machine {os.getpid()}"
+        self._place = Path(path), store
+        self._db = slackwater.connect(path, engine=engine, store=store, schedule=schedule, wait=WAIT if store else 0.0)
+
+    def close(self) -> None:
+        self.db.close()
+
+    @property
+    def db(self) -> slackwater.Session:
+        assert self._db is not None
+        return self._db
+
+    def arm(self, point: str, when: str, nth: int, delay: float) -> None:
+        self._points.armed = Armed(point, when, nth, delay)
+
+    def sql(self, text: str) -> str:
+        return self.db.sql(text).message
+
+    def insert(self, table: str, rows: list[list[Any]]) -> str:
+        return self.db.insert(table, [tuple(row) for row in rows]).message
+
+    def fold(self) -> int:
+        return fold.fold_all(self.db._warehouse)
+
+    def look(self) -> dict[str, Any]:
+        """All that there is: as it was found, and once every view is up to date."""
+        found = {"tables": self._rows(TABLES), "answers": self._rows(VIEWS)}
+        self.db.sql("REFRESH ALL")
+        refreshed = self._rows(VIEWS)
+        scratch = {view: [list(row) for row in self.db.recompute(view)] for view in VIEWS}
+        path, store = self._place
+        problems = check(path, store, False, lambda event: None).problems
+        return {**found, "refreshed": refreshed, "scratch": scratch, "orphans": self._orphans(), "problems": problems}
+
+    def _rows(self, names: dict[str, str]) -> dict[str, list[list[Any]]]:
+        return {name: [list(row) for row in self.db.sql(f"SELECT * FROM {name}")] for name in names}
+
+    def _orphans(self) -> list[str]:
+        """Files that nobody needs, once those that were retired have had their time."""
+        deadline = time.monotonic() + 2 * warehouse.GRACE + 5.0
+        while (left := list(self._left())) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return left
+
+    def _left(self) -> list[str]:
+        opened = self.db._warehouse
+        with opened.writing:
+            snapshot = opened.catalog.snapshot()
+            left = opened.files.orphans((trace.name, batch.step) for trace in snapshot.traces.values() for batch in trace.batches)
+            return [*left, *self._unnamed(snapshot, left)]
+
+    def _unnamed(self, snapshot: Snapshot, orphans: list[str]) -> list[str]:
+        """Files of rows in folders that are real, which no batch names. Engines leave empty ones there."""
+        root = self.db._warehouse.files.root
+        named = {file.path for file in snapshot.files}
+        found = []
+        for path in (root / "traces").rglob("*.parquet"):
+            if str(path.relative_to(root)) not in named and not any(str(path).startswith(orphan) for orphan in orphans):
+                with contextlib.suppress(FileNotFoundError):
+                    if pq.read_metadata(path).num_rows:
+                        found.append(str(path))
+        return found
+
+
+if __name__ == "__main__":
+    Worker(int(sys.argv[1])).serve()

@@ -1,0 +1,27 @@
+"""A few of the kills of `make chaos`: one in each phase of a step's life, on one warehouse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.chaos.trial import Aim, Trial
+
+AIMS = [
+    Aim("append", "rows are written", "after", 1, 0.0),
+    Aim("insert", "engine writes", "during", 1, 0.5),
+    Aim("open", "recovery", "during", 1, 0.0),
+    Aim("update", "sync", "before", 1, 0.0),
+    Aim("merge", "transaction", "after", 1, 0.0),
+    Aim("delete", "commit", "after", 1, 0.0),
+    Aim("refresh", "flush", "after", 2, 0.0),
+    Aim("vacuum", "marks of the retired", "after", 1, 0.0),
+    Aim("vacuum", "fold", "after", 1, 0.0),
+    Aim("create", "commit", "after", 1, 0.0),
+]
+
+
+def test_nothing_is_lost_twice_or_left_behind_wherever_a_process_is_killed(tmp_path: Path) -> None:
+    outcome = Trial(1, "sail", tmp_path / "chaos").run(len(AIMS), AIMS)
+    assert not outcome.findings, "\n".join(outcome.journal)
+    hit = [(run.point, run.when) for run in outcome.runs]
+    assert hit == [(aim.point, aim.when) for aim in AIMS], "\n".join(outcome.journal)

@@ -1,0 +1,88 @@
+"""The judge of `make chaos` finds what it is there to find."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from tests.chaos.model import TABLES, VIEWS, answer
+from tests.chaos.points import POINTS, REACHED
+from tests.chaos.verdict import Memory
+from tests.chaos.work import DRAWS, Draw, Work
+
+ROWS = (("note", 100), ("note", 101))
+APPEND = Work("append", ("insert", "events", ROWS), lambda tables: {**tables, "events": (*tables["events"], *ROWS)})
+REFRESH = Work("refresh", ("sql", "REFRESH ALL"), refreshes=tuple(VIEWS))
+
+
+def remembered(*more: Work) -> Memory:
+    """Some statements that were answered."""
+    memory, draw = Memory(), Draw(random.Random(1))
+    for work in (*map(draw.work, ("insert", "append", "replace", "merge", "refresh")), *more):
+        memory.begin(work)
+        memory.acknowledge(work, eager=False)
+    return memory
+
+
+def seen(memory: Memory) -> dict[str, Any]:
+    """What a process finds if all is well and every view is up to date."""
+    answers = {view: [list(row) for row in answer(view, memory.tables).elements()] for view in VIEWS}
+    tables = {name: [list(row) for row in memory.tables[name]] for name in TABLES}
+    return {"tables": tables, "answers": answers, "refreshed": answers, "scratch": answers, "orphans": [], "problems": []}
+
+
+def found(memory: Memory, **differing: Any) -> set[str]:
+    return {finding.kind for finding in memory.compare({**seen(memory), **differing})}
+
+
+def test_what_is_as_it_should_be_is_not_blamed() -> None:
+    assert found(remembered()) == set()
+
+
+def test_a_row_that_is_gone_is_lost() -> None:
+    memory = remembered(APPEND)
+    tables = seen(memory)["tables"]
+    assert "lost" in found(memory, tables={**tables, "events": tables["events"][:-1]})
+
+
+def test_a_row_that_came_again_is_there_twice() -> None:
+    memory = remembered(APPEND)
+    tables = seen(memory)["tables"]
+    assert "twice" in found(memory, tables={**tables, "events": [*tables["events"], list(ROWS[0])]})
+
+
+@pytest.mark.parametrize(("part", "told"), [(0, False), (1, True), (2, False)])
+def test_what_was_begun_is_there_as_a_whole_or_not_at_all(part: int, told: bool) -> None:
+    memory = remembered()
+    memory.begin(APPEND)
+    tables = seen(memory)["tables"]
+    tables["events"] += [list(row) for row in ROWS[:part]]
+    assert ("torn" in found(memory, tables=tables)) == told
+
+
+@pytest.mark.parametrize(("after", "told"), [((APPEND,), False), ((APPEND, REFRESH), True)])
+def test_a_view_is_not_behind_its_last_refresh(after: tuple[Work, ...], told: bool) -> None:
+    before = [list(row) for row in answer("kinds", remembered().tables)]
+    fresh = Work("append", (), lambda tables: {**tables, "events": (*tables["events"], ("never seen", 1))})
+    memory = remembered(fresh, *after)
+    assert (found(memory, answers={**seen(memory)["answers"], "kinds": before}) == {"wrong_answers"}) == told
+
+
+@pytest.mark.parametrize("which", ["refreshed", "scratch"])
+def test_a_view_equals_what_is_computed_from_scratch(which: str) -> None:
+    memory = remembered()
+    wrong = {**seen(memory)["answers"], "largest": [[1, 2]]}
+    assert found(memory, **{which: wrong}) == {"wrong_answers"}
+
+
+def test_orphans_and_damage_are_told() -> None:
+    assert found(remembered(), orphans=["traces/orders/1"], problems=["a file is missing"]) == {"orphans", "damaged"}
+
+
+def test_every_statement_has_calls_to_be_killed_at() -> None:
+    draw = Draw(random.Random(1))
+    draw.orders()  # to merge with
+    assert {draw.work(kind).kind for kind in DRAWS} | {"open"} == set(REACHED)
+    assert {point for points in REACHED.values() for point in points} == set(POINTS)
