@@ -15,6 +15,7 @@ from slackwater.errors import QueryError, SlackwaterError, Unsupported
 from slackwater.result import Result
 from slackwater.run import definitions, describe, tables
 from slackwater.run.change import Changed
+from slackwater.run.folding import fold_when, folding_named
 from slackwater.run.merge import merge
 from slackwater.run.progress import Listener, Working
 from slackwater.run.reading import notes, readable, recompute
@@ -35,6 +36,7 @@ def connect(
     read_only: bool = False,
     store: str | None = None,
     wait: float = 0.0,
+    folding: str = "background",
 ) -> Session:
     """Open a warehouse, creating it if it is not there.
 
@@ -43,12 +45,16 @@ def connect(
     read_only   read beside the one process that writes
     store       where the catalog is: a file in the warehouse, or "postgresql://user@host:port/database" to share it
     wait        seconds to wait for another process that writes to leave, or to die
+    folding     when small batches become larger ones: in the "background", at the end of each "refresh", or "off", only by VACUUM
     """
     chosen = schedule_named(schedule)
+    folds = folding_named(folding)
     catalog = store_named(store, Path(warehouse))
     running = start(engine)
     try:
-        return Session(Warehouse(Path(warehouse), catalog, running, chosen, read_only, wait))
+        opened = Warehouse(Path(warehouse), catalog, running, chosen, read_only, wait)
+        fold_when(folds, opened)
+        return Session(opened)
     except BaseException:
         running.stop()
         raise

@@ -2,6 +2,7 @@
 
 from slackwater.trace.durable import Damaged
 from slackwater.trace.files import Files
+from slackwater.trace.ranges import Range, foldable, worth_folding
 from slackwater.trace.trace import VERSION, Batch, File, Reading, Trace
 
-__all__ = ["VERSION", "Batch", "Damaged", "File", "Files", "Reading", "Trace"]
+__all__ = ["VERSION", "Batch", "Damaged", "File", "Files", "Range", "Reading", "Trace", "foldable", "worth_folding"]
