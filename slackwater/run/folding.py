@@ -20,6 +20,7 @@ from slackwater.trace import Batch, Range, Trace
 FOLDING = ("background", "refresh", "off")
 SHARE = 0.25  # of one core
 PAUSE = 0.2  # seconds: what is committed shortly after is folded together
+AGAIN = 60.0  # seconds after which a fold that has failed is tried again, if nothing changed
 PATIENCE = 5.0  # seconds that closing waits for a fold; what it leaves then, the next opening removes
 
 
@@ -44,7 +45,7 @@ class Background:
         self._noted = threading.Event()
         self._stopped = threading.Event()
         self._thread: threading.Thread | None = None
-        self._failed: dict[str, tuple[Batch, ...]] = {}  # of each trace, the batches that could not be folded
+        self._failed: dict[str, tuple[float, tuple[Batch, ...]]] = {}  # of each trace, when which batches could not be folded
         warehouse.on_commit.append(self.note)
         warehouse.on_close.append(self.stop)
 
@@ -79,18 +80,22 @@ class Background:
                 self.warehouse.tell(Working(problem.message))
 
     def _choose(self) -> tuple[Trace, Range] | None:
-        """What to fold next: the smallest of all that is worth it, and nothing that has failed as it is now."""
+        """What to fold next: the smallest of all that is worth it, and nothing that has just failed as it is."""
         snapshot = self.warehouse.catalog.snapshot()
         found = [(trace, range) for trace in snapshot.traces.values() for range in due(trace, snapshot)]
-        found = [(trace, range) for trace, range in found if self._failed.get(trace.name) != range.of(trace)]
+        found = [(trace, range) for trace, range in found if not self._has_failed(trace, range)]
         return min(found, key=lambda each: sum(batch.bytes for batch in each[1].of(each[0])), default=None)
+
+    def _has_failed(self, trace: Trace, range: Range) -> bool:
+        when, batches = self._failed.get(trace.name, (0.0, ()))
+        return batches == range.of(trace) and time.monotonic() - when < AGAIN
 
     def _fold(self, trace: Trace, range: Range) -> None:
         with self.warehouse.folding:
             try:
                 batch = write_fold(trace, range, self.warehouse)
             except Exception as problem:  # whatever the engine says: a fold that fails costs nothing but itself
-                self._failed[trace.name] = range.of(trace)
+                self._failed[trace.name] = (time.monotonic(), range.of(trace))
                 self.warehouse.tell(Working(f'"{trace.name}" could not be folded: {problem}'))
                 return
             if self._stopped.is_set():

@@ -14,6 +14,7 @@ from slackwater.trace.trace import Batch, Trace
 
 BATCHES = 4  # fewer are not worth a file
 TIMES = 4  # a batch is folded into newer ones that together have at least a quarter of its rows
+LEAST = 1000  # rows: to read a batch of fewer costs about as much
 LARGE = 128 << 20  # bytes: a batch of this size is only rewritten to be rid of rows that have left
 
 
@@ -56,9 +57,10 @@ def _grown(trace: Trace, whole: Range) -> Range | None:
     found = None
     for position in reversed(range(len(batches))):
         batch = batches[position]
-        if rows and batch.rows > TIMES * (left if batch.bytes >= LARGE else rows):
+        size = max(batch.rows, LEAST)
+        if rows and size > TIMES * (left if batch.bytes >= LARGE else rows):
             break
-        rows, left = rows + batch.rows, left + batch.removed_rows
+        rows, left = rows + size, left + batch.removed_rows
         if len(batches) - position >= BATCHES:
             found = Range(batches[position - 1].version if position else whole.after, whole.upto)
     return found
