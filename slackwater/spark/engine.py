@@ -23,7 +23,7 @@ from slackwater.plan.nodes import Expression
 from slackwater.plan.render import quote, sql
 from slackwater.spark.arrow import arrow_schema
 from slackwater.spark.failures import reading_files
-from slackwater.spark.read_by import ReadBy
+from slackwater.spark.read_by import ReadBy, names_in
 from slackwater.trace import VERSION, File, Files, Reading, Trace
 
 FEW = 64
@@ -32,6 +32,10 @@ FEW = 64
 HANDFUL = 2000
 HANDFUL_BYTES = 1 << 20
 MOST_NAMES = 1000  # that the session keeps for us: every version that was read has one, and a session may last for months
+
+
+# Of the settings that a user may change in a session, those that change what a query gives.
+MEANING = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
 
 
 class Engine:
@@ -76,6 +80,10 @@ class Engine:
         with self._running(statement):
             schema = self.spark.sql(statement).schema
         return tuple(Column(field.name, field.dataType.simpleString()) for field in schema.fields)
+
+    def settings(self) -> tuple[str | None, ...]:
+        """The settings that have a say in what a query gives."""
+        return tuple(self.spark.conf.get(name, None) for name in MEANING)
 
     # Reading.
 
@@ -134,9 +142,11 @@ class Engine:
         """Give a query a name for later statements, and return that."""
         name = self.prefix + name
         with self._lock, self._running(statement):
-            if self._known(name) != statement:
+            # Engines keep what the names in it stood for when it was defined: of files that were folded since, the old ones.
+            meant = (statement, tuple((each, self._registered.get(each)) for each in sorted(names_in(statement))))
+            if self._known(name) != meant:
                 self._name(name, self.spark.sql(statement))
-                self._registered[name] = statement
+                self._registered[name] = meant
                 self._read_by.put_query(name, statement)
         return name
 
