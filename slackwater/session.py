@@ -14,11 +14,12 @@ from slackwater.catalog import store_named
 from slackwater.errors import QueryError, SlackwaterError, Unsupported
 from slackwater.result import Result
 from slackwater.run import definitions, describe, tables
+from slackwater.run.answer import Answers, answer, computed
 from slackwater.run.change import Changed
 from slackwater.run.folding import fold_when, folding_named
 from slackwater.run.merge import merge
 from slackwater.run.progress import Listener, Working
-from slackwater.run.reading import notes, readable, recompute
+from slackwater.run.reading import recompute
 from slackwater.run.refresh import refresh, refresh_on_read
 from slackwater.run.schedule import Schedule, schedule_named
 from slackwater.run.vacuum import vacuum
@@ -65,6 +66,7 @@ class Session:
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
+        self._answers = Answers()
         self._closed = False
 
     def sql(self, text: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> Result:
@@ -86,7 +88,7 @@ class Session:
         """The view's text, computed from scratch over the tables as they are."""
         self._check_open()
         snapshot = self._warehouse.catalog.snapshot()
-        return self._rows(recompute(snapshot.view(view), snapshot, self._warehouse))
+        return computed(recompute(snapshot.view(view), snapshot, self._warehouse), self._warehouse.engine)
 
     def on_progress(self, listener: Listener) -> None:
         """Be told of what is going on."""
@@ -121,17 +123,12 @@ class Session:
         snapshot = self._warehouse.catalog.snapshot()
         self._warehouse.tell(Working("answering"))
         try:
-            return self._rows(readable(statement.query, snapshot, self._warehouse), notes(statement.query, snapshot))
+            return answer(statement.query, snapshot, self._warehouse, self._answers)
         except QueryError:
             # Our binder knows the user's text and says more of a wrong name than the engine does; what it accepts fails as the engine says.
             with contextlib.suppress(Unsupported):
                 bind(str(statement.query), snapshot, self._warehouse.engine)
             raise
-
-    def _rows(self, statement: str, message: str = "") -> Result:
-        engine = self._warehouse.engine
-        columns = [c.name for c in engine.columns_of(statement)]
-        return Result(columns, lambda: engine.arrow(statement), message, spark=lambda: engine.frame(statement))
 
     def _refresh(self, statement: kinds.Refresh) -> Result:
         snapshot = self._warehouse.catalog.snapshot()
