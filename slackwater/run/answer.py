@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from typing import Any
 
 import pyarrow as pa
 
@@ -59,9 +60,9 @@ def answer(query: str, snapshot: Snapshot, warehouse: Warehouse, answers: Answer
     if key is not None and (kept := answers.get(key)) is not None:
         return Result(kept.column_names, lambda: kept, message, spark=lambda: engine.frame(statement))
 
-    def fetch() -> pa.Table:
+    def fetch(frame: Any) -> pa.Table:
         try:
-            rows = engine.arrow(statement)
+            rows = engine.arrow(statement, frame)
         except Damaged:
             now = warehouse.catalog.snapshot()
             if now.number == snapshot.number:
@@ -75,7 +76,7 @@ def answer(query: str, snapshot: Snapshot, warehouse: Warehouse, answers: Answer
     return computed(statement, engine, message, fetch)
 
 
-def computed(statement: str, engine: Engine, message: str = "", fetch: Callable[[], pa.Table] | None = None) -> Result:
+def computed(statement: str, engine: Engine, message: str = "", fetch: Callable[[Any], pa.Table] | None = None) -> Result:
     """What the engine answers to a statement of its own."""
-    columns = [c.name for c in engine.columns_of(statement)]
-    return Result(columns, fetch or (lambda: engine.arrow(statement)), message, spark=lambda: engine.frame(statement))
+    frame = engine.frame(statement)
+    return Result(list(frame.columns), lambda: fetch(frame) if fetch else engine.arrow(statement, frame), message, spark=lambda: frame)

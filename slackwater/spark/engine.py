@@ -31,6 +31,7 @@ FEW = 64
 # follows from rows that it can see it computes while it plans: a change that a filter leaves nothing of costs nothing.
 HANDFUL = 2000
 HANDFUL_BYTES = 1 << 20
+MANY_IDS = 100_000  # of rows that have left: up to here they go along, too, and Spark need not scan files to leave them out
 MOST_NAMES = 1000  # that the session keeps for us: every version that was read has one, and a session may last for months
 
 
@@ -128,15 +129,25 @@ class Engine:
         """The rows whose identity is not among those that the reading leaves out."""
         if not reading.without:
             return rows
-        if trace.id_type == "bigint" and sum(file.rows for file in reading.without) <= FEW:
-            # Numbers are never given twice, so a few of them can stand in the statement: a filter instead of a join.
-            gone = ", ".join(str(id) for id in sorted(files.ids(reading.without)))
-            return rows.where(f"{ID} NOT IN ({gone})")
+        if trace.id_type == "bigint":
+            return self._without_numbers(rows, reading.without, files)
         named = (Column(ID, trace.id_type), Column(VERSION, "bigint"))
         few = self._handful(Reading(reading.without), named, files)
         left = self._parquet(reading.without, named, files) if few is None else few
         order = rows[VERSION] < left[VERSION] if reading.later else rows[VERSION] > left[VERSION]
         return rows.join(left, (rows[ID] == left[ID]) & order, "left_anti")
+
+    def _without_numbers(self, rows: DataFrame, without: Sequence[File], files: Files) -> DataFrame:
+        """Numbers are never given twice, so no version matters."""
+        count = sum(file.rows for file in without)
+        if count <= FEW:
+            # In the statement: a filter instead of a join.
+            return rows.where(f"{ID} NOT IN ({', '.join(str(id) for id in sorted(files.ids(without)))})")
+        if count <= MANY_IDS and not self.is_sail:
+            left = self.spark.createDataFrame(pa.table({ID: pa.array(files.ids(without), pa.int64())}), f"{ID} BIGINT")
+        else:
+            left = self._parquet(without, (Column(ID, "bigint"),), files)
+        return rows.join(left, rows[ID] == left[ID], "left_anti")
 
     def define(self, name: str, statement: str) -> str:
         """Give a query a name for later statements, and return that."""
@@ -184,14 +195,17 @@ class Engine:
 
     # Running.
 
-    def arrow(self, statement: str) -> pa.Table:
-        """A query's rows."""
+    def arrow(self, statement: str, frame: DataFrame | None = None) -> pa.Table:
+        """A query's rows; of its frame, where there is one: it is analysed once."""
         with self._running(statement):
-            return self.spark.sql(statement).toArrow()
+            return (self.spark.sql(statement) if frame is None else frame).toArrow()
 
     def frame(self, statement: str) -> DataFrame:
+        """A query that the engine has understood, and not run."""
         with self._running(statement):
-            return self.spark.sql(statement)
+            frame = self.spark.sql(statement)
+            _ = frame.columns  # over Connect a wrong name is found only now
+            return frame
 
     def _running(self, statement: str) -> AbstractContextManager[None]:
         return reading_files(lambda deep: self._read_by.check(statement, deep), statement)

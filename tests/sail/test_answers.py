@@ -34,9 +34,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     statements: list[str] = []
     arrow = Engine.arrow
 
-    def counted(engine: Engine, statement: str) -> pa.Table:
+    def counted(engine: Engine, statement: str, frame: Any = None) -> pa.Table:
         statements.append(statement)
-        return arrow(engine, statement)
+        return arrow(engine, statement, frame)
 
     monkeypatch.setattr(Engine, "arrow", counted)
     return statements
