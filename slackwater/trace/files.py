@@ -58,7 +58,10 @@ class Files:
         """One Parquet file on its way to a batch."""
         folder = Path(directory) / f"{SIDE}={side}"
         folder.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table, folder / "part-0.parquet", compression="zstd", write_statistics=_with_statistics(table.schema))
+        pq.write_table(
+            table, folder / "part-0.parquet", compression="zstd", write_statistics=_with_statistics(table.schema),
+            store_decimal_as_integer=True,  # as engines do: their readers take a third longer over decimals in bytes
+        )  # fmt: skip
 
     def sync(self, directories: Iterable[str]) -> None:
         """Have all that was written below these directories on the disk, whoever wrote it: what is acknowledged survives a power loss."""
