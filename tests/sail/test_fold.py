@@ -311,7 +311,7 @@ def test_a_fold_that_fails_is_tried_again_only_when_something_has_changed(
             insert(db, 1, first=6)
             until(lambda: failed() == 2)
             assert len(tried) == 2 and folders(db) == 7
-            patched.setattr(folding, "AGAIN", 0.0)
+            monkeypatch.setattr(folding, "AGAIN", 0.0)
             db.sql("DROP TABLE other")
             until(lambda: failed() > 2)
         db.sql("CREATE TABLE other (a INT)")
