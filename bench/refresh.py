@@ -67,7 +67,7 @@ class Bench:
         self.orders = pq.read_metadata(data / "orders.parquet").num_rows
         for name, table in tpch.TABLES.items():
             self.db.sql(table.create)
-            for rows in _pieces(data / f"{name}.parquet", table.schema):
+            for rows in pieces(data / f"{name}.parquet", table.schema):
                 self.db.insert(name, rows)
             self._write_plain(name)
         for name, text in self.texts.items():
@@ -117,7 +117,7 @@ class Bench:
                 shutil.rmtree(old)
 
 
-def _pieces(file: Path, schema: Any) -> Iterator[Any]:
+def pieces(file: Path, schema: Any) -> Iterator[Any]:
     for batch in pq.ParquetFile(file).iter_batches(batch_size=MOST_ROWS_AT_ONCE):
         yield pa.Table.from_batches([batch]).cast(schema)
 

@@ -14,11 +14,13 @@ from slackwater.catalog import store_named
 from slackwater.errors import QueryError, SlackwaterError, Unsupported
 from slackwater.result import Result
 from slackwater.run import definitions, describe, tables
+from slackwater.run.answer import Answers, answer, computed
 from slackwater.run.change import Changed
 from slackwater.run.choice import chooser_named
+from slackwater.run.folding import fold_when, folding_named
 from slackwater.run.merge import merge
 from slackwater.run.progress import Listener, Working
-from slackwater.run.reading import notes, readable, recompute
+from slackwater.run.reading import recompute
 from slackwater.run.refresh import refresh, refresh_on_read
 from slackwater.run.schedule import Schedule, schedule_named
 from slackwater.run.vacuum import vacuum
@@ -37,6 +39,7 @@ def connect(
     store: str | None = None,
     wait: float = 0.0,
     choose: str | None = None,
+    folding: str = "background",
 ) -> Session:
     """Open a warehouse, creating it if it is not there.
 
@@ -46,13 +49,18 @@ def connect(
     store       where the catalog is: a file in the warehouse, or "postgresql://user@host:port/database" to share it
     wait        seconds to wait for another process that writes to leave, or to die
     choose      how a path is flushed: by "cost" (incrementally, or in full where that is expected to be cheaper), or always "incremental"
+    folding     when small batches become larger ones: in the "background", at the end of each "refresh", or "off", only by VACUUM
     """
     chooser = chooser_named(choose or os.environ.get("SLACKWATER_CHOOSE", "cost"))
     chosen = schedule_named(schedule)
+    folds = folding_named(folding)
     catalog = store_named(store, Path(warehouse))
     running = start(engine)
     try:
         return Session(Warehouse(Path(warehouse), catalog, running, chosen, read_only, wait, chooser))
+        opened = Warehouse(Path(warehouse), catalog, running, chosen, read_only, wait)
+        fold_when(folds, opened)
+        return Session(opened)
     except BaseException:
         running.stop()
         raise
@@ -63,6 +71,7 @@ class Session:
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
+        self._answers = Answers()
         self._closed = False
 
     def sql(self, text: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> Result:
@@ -84,7 +93,7 @@ class Session:
         """The view's text, computed from scratch over the tables as they are."""
         self._check_open()
         snapshot = self._warehouse.catalog.snapshot()
-        return self._rows(recompute(snapshot.view(view), snapshot, self._warehouse))
+        return computed(recompute(snapshot.view(view), snapshot, self._warehouse), self._warehouse.engine)
 
     def on_progress(self, listener: Listener) -> None:
         """Be told of what is going on."""
@@ -119,17 +128,12 @@ class Session:
         snapshot = self._warehouse.catalog.snapshot()
         self._warehouse.tell(Working("answering"))
         try:
-            return self._rows(readable(statement.query, snapshot, self._warehouse), notes(statement.query, snapshot))
+            return answer(statement.query, snapshot, self._warehouse, self._answers)
         except QueryError:
             # Our binder knows the user's text and says more of a wrong name than the engine does; what it accepts fails as the engine says.
             with contextlib.suppress(Unsupported):
                 bind(str(statement.query), snapshot, self._warehouse.engine)
             raise
-
-    def _rows(self, statement: str, message: str = "") -> Result:
-        engine = self._warehouse.engine
-        columns = [c.name for c in engine.columns_of(statement)]
-        return Result(columns, lambda: engine.arrow(statement), message, spark=lambda: engine.frame(statement))
 
     def _refresh(self, statement: kinds.Refresh) -> Result:
         snapshot = self._warehouse.catalog.snapshot()

@@ -45,14 +45,14 @@ def postgres() -> Iterator[Server]:
 @pytest.fixture
 def sail_db(sail_session: Any, tmp_path: Path) -> Iterator[slackwater.Session]:
     """A fresh warehouse on Sail."""
-    with talking_to("sail"), slackwater.connect(tmp_path / "warehouse", engine=sail_session) as db:
+    with talking_to("sail"), slackwater.connect(tmp_path / "warehouse", engine=sail_session, folding="refresh") as db:
         yield db
 
 
 @pytest.fixture
 def spark_db(spark_session: Any, tmp_path: Path) -> Iterator[slackwater.Session]:
     """A fresh warehouse on Spark."""
-    with talking_to("spark"), slackwater.connect(tmp_path / "warehouse", engine=spark_session) as db:
+    with talking_to("spark"), slackwater.connect(tmp_path / "warehouse", engine=spark_session, folding="refresh") as db:
         yield db
 
 

@@ -45,6 +45,12 @@ def schedules() -> list[tuple[Case, str]]:
     ]
 
 
+@pytest.fixture(autouse=True)
+def folded_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cases have few steps: every refresh folds all that it may."""
+    monkeypatch.setattr("slackwater.trace.ranges.BATCHES", 2)
+
+
 @pytest.mark.parametrize(("case", "schedule"), schedules(), ids=lambda value: value if isinstance(value, str) else name_of(value))
 def test_case_on_sail(case: Case, schedule: str, sail_db: Session) -> None:
     sail_db.schedule = f"random:{SEEDS[case.path]}" if schedule == "random" else schedule

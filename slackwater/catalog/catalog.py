@@ -102,7 +102,7 @@ class Changes:
     relations: dict[str, Relation | None] = field(default_factory=dict)  # None: dropped
     traces: dict[str, Trace | None] = field(default_factory=dict)
     batches: list[tuple[str, Batch]] = field(default_factory=list)
-    folds: list[tuple[str, int, Batch]] = field(default_factory=list)  # all batches of a trace after a version, become one
+    folds: list[tuple[str, int, Batch]] = field(default_factory=list)  # batches of a trace after a version, become one
     cursors: dict[str, dict[str, int]] = field(default_factory=dict)
     history: list[Done] = field(default_factory=list)
 
@@ -244,8 +244,8 @@ def _write(db: Statements, changes: Changes) -> None:
             db.execute(statement, [name])
         if trace is not None:
             db.execute("INSERT INTO trace VALUES (?, ?, ?)", [name, json.dumps([asdict(c) for c in trace.columns]), trace.id_type])
-    for name, after, _ in changes.folds:
-        db.execute("DELETE FROM batch WHERE trace = ? AND version > ?", [name, after])
+    for name, after, batch in changes.folds:
+        db.execute("DELETE FROM batch WHERE trace = ? AND version > ? AND version <= ?", [name, after, batch.version])
     for name, batch in [*changes.batches, *((name, batch) for name, _, batch in changes.folds)]:
         files = [json.dumps([asdict(file) for file in side]) for side in (batch.added, batch.removed)]
         db.execute("INSERT INTO batch VALUES (?, ?, ?, ?, ?)", [name, batch.version, batch.step, *files])

@@ -1,9 +1,9 @@
 """Fold batches together, so that reading a trace costs what its rows cost and not what its past does.
 
-The batches between two versions that nobody needs to tell apart become one: the rows that arrived between them and are still there, and the
-rows that left. Folding from the beginning therefore applies all removals. Small traces are folded whole, without a statement of the engine;
-of large ones the newest batches are folded once they have grown to the size of those before them, so a row is rewritten only a few times in
-its life, however many steps there are.
+The batches of a range (see trace/ranges.py) become one: the rows that arrived in it and are still there, and the rows that left. Folding
+from the beginning therefore applies all removals. What a fold reads never changes, so it is written while other steps go on; only to put
+it in the place of the batches that it was made of takes a step, which looks whether they are still there and nobody needs to tell
+them apart.
 """
 
 from __future__ import annotations
@@ -11,20 +11,19 @@ from __future__ import annotations
 from slackwater.catalog import Snapshot, View
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
 from slackwater.plan.render import quote
-from slackwater.run.warehouse import Step, Warehouse
-from slackwater.trace import VERSION, Damaged, Trace
+from slackwater.run.warehouse import Step, Warehouse, new_step_id
+from slackwater.trace import VERSION, Batch, Damaged, Range, Trace, foldable, worth_folding
 
-SMALL = 4 << 20  # bytes: up to here a trace is folded whole, here
-BATCHES = 8  # of a large trace, fewer are not worth a statement
-TIMES = 4  # a batch is folded into newer ones that together have at least a quarter of its rows
+SMALL = 16 << 20  # bytes, and
+FEW = 1_000_000  # rows: up to here a fold is made without a statement of the engine
 
 
 def fold_all(warehouse: Warehouse, wholly: bool = False) -> int:
-    """Fold what is worth folding, or all that can be when `wholly`; returns how many traces that were."""
+    """Fold what is worth folding, or all that can be when `wholly`, in one step; returns how many traces that were."""
     with warehouse.writing:
         step = Step(warehouse)
         try:
-            folded = [trace for trace in step.before.traces.values() if _fold_if_sound(trace, step, wholly)]
+            folded = [trace for trace in step.before.traces.values() if _fold_in(step, trace, wholly)]
             if folded:
                 step.commit()
         except BaseException:
@@ -33,64 +32,74 @@ def fold_all(warehouse: Warehouse, wholly: bool = False) -> int:
         return len(folded)
 
 
-def foldable(trace: Trace, needed: set[int], wholly: bool = False) -> int | None:
-    """The version after which all batches become one; None when that does not pay.
-
-    `needed` are the versions that paths and answers will go on reading from: a range to be folded has none of them inside.
-    """
-    oldest = max((version for version in needed if version < trace.version), default=0)
-    if wholly:
-        return oldest if sum(batch.version > oldest for batch in trace.batches) > 1 else None
-    if len(trace.batches) < 2 or (trace.bytes > SMALL and len(trace.batches) < BATCHES):
-        return None
-    if trace.bytes <= SMALL:
-        worth = any(batch.removed for batch in trace.batches) or len(trace.batches) >= TIMES
-        return 0 if worth and oldest == 0 else None
-    tail, chosen = 0, None
-    for position in range(len(trace.batches) - 1, -1, -1):
-        batch = trace.batches[position]
-        rows = batch.added_rows + batch.removed_rows
-        if batch.version <= oldest or (tail and rows > TIMES * tail):
-            break
-        tail += rows
-        if len(trace.batches) - position >= TIMES:
-            chosen = trace.batches[position - 1].version if position else 0
-    return chosen
+def due(trace: Trace, snapshot: Snapshot, wholly: bool = False) -> list[Range]:
+    """The ranges of a trace that are to be folded now."""
+    choose = foldable if wholly else worth_folding
+    return choose(trace, _needed(trace.name, snapshot))
 
 
-def _fold_if_sound(trace: Trace, step: Step, wholly: bool) -> bool:
-    """A damaged file keeps its own trace from being folded and no other; whoever reads it is told."""
+def write_fold(trace: Trace, range: Range, warehouse: Warehouse) -> Batch:
+    """What becomes of a range: one batch, on the disk and not real yet. Of a fold that fails nothing stays."""
+    id = new_step_id()
+    files, directory = warehouse.files, warehouse.files.batch_directory(trace.name, id)
+    replaced = range.of(trace)
     try:
-        return _fold(trace, step, wholly)
-    except Damaged:
-        step.warehouse.files.remove(step.directory(trace.name))
-        return False
+        if sum(batch.bytes for batch in replaced) <= SMALL and sum(batch.rows for batch in replaced) <= FEW:
+            for side in _sides(range):
+                reading = trace.part(side, range.after, range.upto)
+                if reading.files:
+                    files.write_folded(reading, range.upto, directory, side)
+        else:
+            # A fold gives its file a checksum of its own: what is wrong by now would be right from then on.
+            files.check((file for batch in replaced for file in (*batch.added, *batch.removed)), deep=True)
+            warehouse.engine.write(_statement(trace, range, warehouse), directory)
+        batch = Batch(range.upto, id, *files.sealed(directory))
+        files.sync([directory])
+    except BaseException:
+        files.remove(directory)
+        raise
+    return batch
 
 
-def _fold(trace: Trace, step: Step, wholly: bool) -> bool:
-    after = foldable(trace, _needed(trace.name, step.before), wholly)
-    if after is None:
-        return False
-    directory = step.directory(trace.name)
-    if after == 0 and trace.bytes <= SMALL:
-        step.warehouse.files.fold(trace, directory)
-    else:
-        # A fold gives its file a checksum of its own: what is wrong by now would be right from then on.
-        step.warehouse.files.check(trace.files_after(after), deep=True)
-        step.warehouse.engine.write(_statement(trace, after, step.warehouse), directory)
-    step.replace_batches(trace.name, after, directory)
-    return True
+def commit_fold(trace: Trace, range: Range, batch: Batch, warehouse: Warehouse) -> bool:
+    """Put a fold in its place. False, and nothing stays of it, if that is not what it was when the fold began."""
+    with warehouse.writing:
+        step = Step(warehouse)
+        current = step.before.traces.get(trace.name)
+        if current is None or range.of(current) != range.of(trace) or range.splits(_needed(trace.name, step.before)):
+            warehouse.files.remove(warehouse.files.batch_directory(trace.name, batch.step))
+            return False
+        step.fold(trace.name, range.after, batch)
+        step.commit()
+        return True
 
 
-def _statement(trace: Trace, after: int, warehouse: Warehouse) -> str:
+def _fold_in(step: Step, trace: Trace, wholly: bool) -> bool:
+    """A damaged file keeps its own trace from being folded and no other; whoever reads it is told."""
+    folded = False
+    for range in due(trace, step.before, wholly):
+        try:
+            step.fold(trace.name, range.after, write_fold(trace, range, step.warehouse))
+            folded = True
+        except Damaged:
+            continue
+    return folded
+
+
+def _statement(trace: Trace, range: Range, warehouse: Warehouse) -> str:
     columns = ", ".join(quote(c.name) for c in trace.columns)
-    version = f"CAST({trace.version} AS BIGINT) AS {VERSION}"
+    version = f"CAST({range.upto} AS BIGINT) AS {VERSION}"
     parts = []
-    for side in (ADDED, REMOVED) if after else (ADDED,):
-        reading = trace.part(side, after, trace.version)
+    for side in _sides(range):
+        reading = trace.part(side, range.after, range.upto)
         part = warehouse.engine.register(f"{trace.name}@fold {side}", trace, reading, warehouse.files, hidden=True)
         parts.append(f"SELECT '{side}' AS {SIDE}, {ID}, {columns}, {version} FROM {quote(part)}")
     return "\nUNION ALL\n".join(parts)
+
+
+def _sides(range: Range) -> tuple[str, ...]:
+    """Below the oldest batch there is nothing that could have left."""
+    return (ADDED, REMOVED) if range.after else (ADDED,)
 
 
 def _needed(name: str, snapshot: Snapshot) -> set[int]:

@@ -7,7 +7,7 @@ so a query never sees a table that is ahead of a view. Views whose trigger is `o
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 from slackwater.catalog import Snapshot, Table, View
 from slackwater.errors import Place, QueryError
@@ -24,6 +24,29 @@ def readable(text: str, snapshot: Snapshot, warehouse: Warehouse) -> str:
     """The user's query, reading everything it names at one consistent version."""
     names = define_relations(text, snapshot, warehouse, _versions(text, snapshot), snapshot.traces)
     return rename_relations(text, lambda name: names[name.lower()])
+
+
+def state(text: str, snapshot: Snapshot, warehouse: Warehouse) -> Hashable:
+    """What the answer of a query depends on: its text, what the relations in it are and which files they are read from.
+
+    Versions alone would not do: a table that was dropped and created again counts from the beginning.
+    """
+    versions, traces = _versions(text, snapshot), snapshot.traces
+    read: dict[str, tuple[Hashable, ...]] = {}
+    for found in relations_in(text):
+        key = found.name.lower()
+        relation = known(found, snapshot, text)
+        names = (key,) if isinstance(relation, Table) else compiled(relation.name, snapshot, warehouse).buffers
+        readings = tuple(traces[name].at(versions.get(name, traces[name].version)) for name in names)
+        read[key] = (_meaning(key, snapshot), readings)
+    return (str(text), tuple(read.items()))
+
+
+def _meaning(name: str, snapshot: Snapshot) -> Hashable:
+    relation = snapshot.relations[name]
+    if isinstance(relation, Table):
+        return relation.columns
+    return (relation.text, relation.columns, tuple(_meaning(read, snapshot) for read in relation.reads))
 
 
 def define_relations(

@@ -59,11 +59,12 @@ def refresh(names: Iterable[str], warehouse: Warehouse, statement: str = "") -> 
         except BaseException:
             step.abandon()
             raise
-        try:
-            fold_all(warehouse)
-        except WarehouseError as problem:
-            # The refresh is real and must not look as if it were not. What is not folded now, the next one folds.
-            warehouse.tell(Working(problem.message))
+        if warehouse.folds_in_refresh:
+            try:
+                fold_all(warehouse)
+            except WarehouseError as problem:
+                # The refresh is real and must not look as if it were not. What is not folded now, the next one folds.
+                warehouse.tell(Working(problem.message))
         return done
 
 

@@ -12,7 +12,7 @@ from slackwater.run.warehouse import Warehouse
 
 
 def vacuum(warehouse: Warehouse) -> str:
-    with warehouse.writing:
+    with warehouse.folding, warehouse.writing:
         warehouse.tell(Working("folding"))
         folded = fold_all(warehouse, wholly=True)
         warehouse.tell(Working("removing what nobody reads"))

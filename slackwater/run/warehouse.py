@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -38,9 +38,13 @@ class Warehouse:
         self.schedule = schedule
         self.chooser = chooser
         self.listeners: list[Listener] = []
+        self.folds_in_refresh = False
+        self.on_commit: list[Callable[[], None]] = []  # called when a step has become real
+        self.on_close: list[Callable[[], None]] = []  # called before anything is closed
         self._retired: list[tuple[float, str]] = []  # since when, and where
         self._sweeper: threading.Timer | None = None
         self.writing = threading.RLock()  # one step at a time
+        self.folding = threading.Lock()  # while files of a fold are written that no step owns yet; taken before `writing`
         self.lease: Lease | None = None
         with ExitStack() as undo:
             undo.callback(store.close)
@@ -92,6 +96,8 @@ class Warehouse:
                 self._sweeper.start()
 
     def close(self) -> None:
+        for each in self.on_close:
+            each()
         if self._sweeper is not None:
             self._sweeper.cancel()
         if self.lease is not None:
@@ -108,6 +114,10 @@ class Warehouse:
             listener(event)
 
 
+def new_step_id() -> str:
+    return f"{int(time.time() * 1000):013d}-{uuid.uuid4().hex[:8]}"
+
+
 class Step:
     """What is done together or not at all.
 
@@ -119,7 +129,7 @@ class Step:
         if not warehouse.writable:
             raise WarehouseError("this session only reads", hint="connect without read_only=True to change anything")
         self.warehouse = warehouse
-        self.id = f"{int(time.time() * 1000):013d}-{uuid.uuid4().hex[:8]}"
+        self.id = new_step_id()
         self.before: Snapshot = warehouse.catalog.snapshot()
         self._began_with = self.before
         self.traces: dict[str, Trace] = dict(self.before.traces)
@@ -161,14 +171,12 @@ class Step:
         self.changes.batches.append((trace, batch))
         return batch
 
-    def replace_batches(self, trace: str, after: int, directory: str) -> None:
-        """Put what was written below `directory` in the place of all batches of a trace after a version."""
-        added, removed = self.warehouse.files.sealed(directory)
-        batch = Batch(self.traces[trace].version, self.id, added, removed)
-        replaced = [old for old in self.traces[trace].batches if old.version > after]
+    def fold(self, trace: str, after: int, batch: Batch) -> None:
+        """Put a batch, already written, in the place of those of a trace after a version and up to its own."""
+        self._directories.append(self.warehouse.files.batch_directory(trace, batch.step))
+        self._retire(trace, self.traces[trace].between(after, batch.version))
         self.traces[trace] = self.traces[trace].folded(after, batch)
         self.changes.folds.append((trace, after, batch))
-        self._retire(trace, replaced)
 
     def next_version(self, trace: str) -> int:
         return self.traces[trace].version + 1
@@ -194,6 +202,8 @@ class Step:
             self.abandon()
             raise
         self.warehouse.retire(self._retired)
+        for each in self.warehouse.on_commit:
+            each()
         return snapshot
 
     def abandon(self) -> None:

@@ -23,7 +23,7 @@ from slackwater.plan.nodes import Expression
 from slackwater.plan.render import quote, sql
 from slackwater.spark.arrow import arrow_schema
 from slackwater.spark.failures import reading_files, writing_files
-from slackwater.spark.read_by import ReadBy
+from slackwater.spark.read_by import ReadBy, names_in
 from slackwater.trace import VERSION, File, Files, Reading, Trace
 
 FEW = 64
@@ -31,7 +31,12 @@ FEW = 64
 # follows from rows that it can see it computes while it plans: a change that a filter leaves nothing of costs nothing.
 HANDFUL = 2000
 HANDFUL_BYTES = 1 << 20
+MANY_IDS = 100_000  # of rows that have left: up to here they go along, too, and Spark need not scan files to leave them out
 MOST_NAMES = 1000  # that the session keeps for us: every version that was read has one, and a session may last for months
+
+
+# Of the settings that a user may change in a session, those that change what a query gives.
+MEANING = ("spark.sql.session.timeZone", "spark.sql.ansi.enabled", "spark.sql.caseSensitive")
 
 
 class Engine:
@@ -82,6 +87,10 @@ class Engine:
             schema = self.spark.sql(statement).schema
         return tuple(Column(field.name, field.dataType.simpleString()) for field in schema.fields)
 
+    def settings(self) -> tuple[str | None, ...]:
+        """The settings that have a say in what a query gives."""
+        return tuple(self.spark.conf.get(name, None) for name in MEANING)
+
     # Reading.
 
     def register(self, name: str, trace: Trace, reading: Reading, files: Files, hidden: bool) -> str:
@@ -125,23 +134,35 @@ class Engine:
         """The rows whose identity is not among those that the reading leaves out."""
         if not reading.without:
             return rows
-        if trace.id_type == "bigint" and sum(file.rows for file in reading.without) <= FEW:
-            # Numbers are never given twice, so a few of them can stand in the statement: a filter instead of a join.
-            gone = ", ".join(str(id) for id in sorted(files.ids(reading.without)))
-            return rows.where(f"{ID} NOT IN ({gone})")
+        if trace.id_type == "bigint":
+            return self._without_numbers(rows, reading.without, files)
         named = (Column(ID, trace.id_type), Column(VERSION, "bigint"))
         few = self._handful(Reading(reading.without), named, files)
         left = self._parquet(reading.without, named, files) if few is None else few
         order = rows[VERSION] < left[VERSION] if reading.later else rows[VERSION] > left[VERSION]
         return rows.join(left, (rows[ID] == left[ID]) & order, "left_anti")
 
+    def _without_numbers(self, rows: DataFrame, without: Sequence[File], files: Files) -> DataFrame:
+        """Numbers are never given twice, so no version matters."""
+        count = sum(file.rows for file in without)
+        if count <= FEW:
+            # In the statement: a filter instead of a join.
+            return rows.where(f"{ID} NOT IN ({', '.join(str(id) for id in sorted(files.ids(without)))})")
+        if count <= MANY_IDS and not self.is_sail:
+            left = self.spark.createDataFrame(pa.table({ID: pa.array(files.ids(without), pa.int64())}), f"{ID} BIGINT")
+        else:
+            left = self._parquet(without, (Column(ID, "bigint"),), files)
+        return rows.join(left, rows[ID] == left[ID], "left_anti")
+
     def define(self, name: str, statement: str) -> str:
         """Give a query a name for later statements, and return that."""
         name = self.prefix + name
         with self._lock, self._running(statement):
-            if self._known(name) != statement:
+            # Engines keep what the names in it stood for when it was defined: of files that were folded since, the old ones.
+            meant = (statement, tuple((each, self._registered.get(each)) for each in sorted(names_in(statement))))
+            if self._known(name) != meant:
                 self._name(name, self.spark.sql(statement))
-                self._registered[name] = statement
+                self._registered[name] = meant
                 self._read_by.put_query(name, statement)
         return name
 
@@ -155,8 +176,6 @@ class Engine:
         return self._registered.get(name)
 
     def _name(self, name: str, rows: DataFrame) -> None:
-        for query in self._read_by.queries_over(name):
-            self._registered[query] = None  # it goes on reading what the name meant before: files that a fold has retired
         self._registered[name] = None
         rows.createOrReplaceTempView(name if self.is_sail else quote(name))
         while len(self._registered) > MOST_NAMES:
@@ -181,14 +200,17 @@ class Engine:
 
     # Running.
 
-    def arrow(self, statement: str) -> pa.Table:
-        """A query's rows."""
+    def arrow(self, statement: str, frame: DataFrame | None = None) -> pa.Table:
+        """A query's rows; of its frame, where there is one: it is analysed once."""
         with self._running(statement):
-            return self.spark.sql(statement).toArrow()
+            return (self.spark.sql(statement) if frame is None else frame).toArrow()
 
     def frame(self, statement: str) -> DataFrame:
+        """A query that the engine has understood, and not run."""
         with self._running(statement):
-            return self.spark.sql(statement)
+            frame = self.spark.sql(statement)
+            _ = frame.columns  # over Connect a wrong name is found only now
+            return frame
 
     def _running(self, statement: str) -> AbstractContextManager[None]:
         return reading_files(lambda deep: self._read_by.check(statement, deep), statement)

@@ -25,12 +25,7 @@ class ReadBy:
         self._files[name] = (files, tuple(read))
 
     def put_query(self, name: str, statement: str) -> None:
-        self._names[name] = _names_in(statement)
-
-    def queries_over(self, name: str) -> set[str]:
-        """The queries with a name that read another name, also through each other."""
-        over = {query for query, names in self._names.items() if name in names}
-        return over.union(*map(self.queries_over, over))
+        self._names[name] = names_in(statement)
 
     def forget(self, name: str) -> None:
         self._files.pop(name, None)
@@ -38,7 +33,7 @@ class ReadBy:
 
     def check(self, statement: str, deep: bool = False) -> None:
         """Raise `Damaged` for a file that is not as it was written: by its size, or, when `deep`, by its checksum."""
-        waiting, seen = _names_in(statement), set[str]()
+        waiting, seen = names_in(statement), set[str]()
         while waiting:
             name = waiting.pop()
             seen.add(name)
@@ -48,5 +43,6 @@ class ReadBy:
                 files.check(read, deep)
 
 
-def _names_in(statement: str) -> set[str]:
+def names_in(statement: str) -> set[str]:
+    """All that stands in backticks."""
     return {name.replace("``", "`") for name in _NAME.findall(statement)}

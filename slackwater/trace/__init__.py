@@ -2,7 +2,10 @@
 
 from slackwater.trace.durable import Damaged
 from slackwater.trace.files import Files
+from slackwater.trace.ranges import Range, foldable, worth_folding
 from slackwater.trace.trace import VERSION, Batch, File, Reading, Trace
 from slackwater.trace.unwritable import HINTS, Unwritable
 
-__all__ = ["HINTS", "VERSION", "Batch", "Damaged", "File", "Files", "Reading", "Trace", "Unwritable"]
+__all__ = [
+    "HINTS", "VERSION", "Batch", "Damaged", "File", "Files", "Range", "Reading", "Trace", "Unwritable", "foldable", "worth_folding",
+]  # fmt: skip

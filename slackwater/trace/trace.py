@@ -53,6 +53,15 @@ class Batch:
     def removed_rows(self) -> int:
         return sum(file.rows for file in self.removed)
 
+    @property
+    def rows(self) -> int:
+        """How many rows are in its files."""
+        return self.added_rows + self.removed_rows
+
+    @property
+    def bytes(self) -> int:
+        return sum(file.bytes for file in (*self.added, *self.removed))
+
 
 @dataclass(frozen=True)
 class Reading:
@@ -105,15 +114,15 @@ class Trace:
 
     @property
     def files(self) -> tuple[File, ...]:
-        return self.files_after(0)
+        return tuple(file for batch in self.batches for file in (*batch.added, *batch.removed))
 
-    def files_after(self, version: int) -> tuple[File, ...]:
-        """All files of the batches after a version."""
-        return tuple(file for batch in self.batches if batch.version > version for file in (*batch.added, *batch.removed))
+    def between(self, old: int, new: int) -> tuple[Batch, ...]:
+        """The batches after one version, up to another."""
+        return tuple(batch for batch in self.batches if old < batch.version <= new)
 
     def moved(self, old: int, new: int) -> Moved:
         """Whether rows arrived or left between two versions."""
-        between = self._between(old, new)
+        between = self.between(old, new)
         return Moved(any(batch.added for batch in between), any(batch.removed for batch in between))
 
     def at(self, version: int) -> Reading:
@@ -131,7 +140,7 @@ class Trace:
         if part == ADDED:
             return self._reading(old, new, new)
         if part == REMOVED:
-            between = self._between(old, new)
+            between = self.between(old, new)
             # What arrived and left between the two versions was never seen, so it does not leave.
             came = tuple(file for batch in between[:-1] for file in batch.added)
             return _reading(_files(between, REMOVED), came, later=False)
@@ -143,18 +152,16 @@ class Trace:
         return Trace(self.name, self.columns, self.id_type, (*self.batches, batch))
 
     def folded(self, after: int, batch: Batch) -> Trace:
-        """The same rows, with all batches after a version become one of the newest version."""
-        if batch.version != self.version:
-            raise InternalError(f"a fold cannot change the version of {self.name}")
-        return Trace(self.name, self.columns, self.id_type, (*(b for b in self.batches if b.version <= after), batch))
+        """The same rows, with all batches after a version and up to that of `batch` become this one."""
+        if all(each.version != batch.version for each in self.batches):
+            raise InternalError(f"a fold cannot change the versions of {self.name}")
+        older, newer = self.between(0, after), self.between(batch.version, self.version)
+        return Trace(self.name, self.columns, self.id_type, (*older, batch, *newer))
 
     def _reading(self, after: int, upto: int, removed_upto: int) -> Reading:
-        arrived = self._between(after, upto)
+        arrived = self.between(after, upto)
         first = next((batch.version for batch in arrived if batch.added), upto)
-        return _reading(_files(arrived, ADDED), _files(self._between(first, removed_upto), REMOVED), later=True)
-
-    def _between(self, old: int, new: int) -> tuple[Batch, ...]:
-        return tuple(batch for batch in self.batches if old < batch.version <= new)
+        return _reading(_files(arrived, ADDED), _files(self.between(first, removed_upto), REMOVED), later=True)
 
 
 def _reading(files: tuple[File, ...], without: tuple[File, ...], later: bool) -> Reading:

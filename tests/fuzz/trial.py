@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 
@@ -83,7 +84,11 @@ def attempt(trial: Trial, spark: Any, engine: str) -> Outcome:
         return Outcome("skipped", problem)
     folder = Path(tempfile.mkdtemp(prefix="slackwater-fuzz-"))
     try:
-        with slackwater.connect(folder / "warehouse", engine=spark, schedule=trial.schedule, choose=trial.choose) as db:
+        # Trials have few steps: every refresh folds all that it may.
+        with (
+            mock.patch("slackwater.trace.ranges.BATCHES", 2),
+            slackwater.connect(folder / "warehouse", engine=spark, schedule=trial.schedule, choose=trial.choose, folding="refresh") as db,
+        ):
             return _Judged(trial, db).outcome()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -124,7 +124,7 @@ def test_a_damaged_file_is_named_when_it_is_read(do_damage: Callable[[Path], Non
 @pytest.mark.parametrize("do_damage", [flip_the_footer, Path.unlink])
 def test_the_other_views_go_on(do_damage: Callable[[Path], None], path: Path, sail_session: Any) -> None:
     do_damage(only_file(path, "totals%2F1"))
-    with slackwater.connect(path, engine=sail_session) as db:
+    with slackwater.connect(path, engine=sail_session, folding="refresh") as db:
         db.insert("orders", [(1, "EU", 1)])
         db.insert("regions", [("Asia",)])
         assert "named: 1 rows added" in db.sql("REFRESH ALL").message
@@ -156,7 +156,7 @@ def test_a_damaged_view_can_be_created_again(path: Path, sail_session: Any) -> N
 
 @pytest.mark.parametrize("rows", [10, MANY])
 def test_a_fold_does_not_make_damage_look_sound(rows: int, path: Path, sail_session: Any) -> None:
-    with slackwater.connect(path, engine=sail_session) as db:
+    with slackwater.connect(path, engine=sail_session, folding="refresh") as db:
         db.sql("CREATE TABLE more (a BIGINT)")
         db.insert("more", [(i,) for i in range(rows)])
         file = only_file(path, "more")
@@ -388,7 +388,7 @@ WRITER = """
     from slackwater.run import warehouse
 
     warehouse.GRACE = 0.2
-    db = slackwater.connect(sys.argv[1], engine="sail")
+    db = slackwater.connect(sys.argv[1], engine="sail", folding="refresh")
     print("ready", flush=True)
     for number in range(1_000_000):
         db.sql("INSERT INTO orders VALUES (?, 'EU', 1), (?, 'EU', -1)", [number + 10_000, number + 10_000])

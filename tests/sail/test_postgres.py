@@ -175,7 +175,7 @@ def test_a_refresh_that_was_made_is_told_so_though_the_store_is_gone_before_the_
         return fold_all(warehouse)
 
     monkeypatch.setattr(refresh, "fold_all", cut_and_fold)
-    with remote.connect() as db:
+    with remote.connect(folding="refresh") as db:
         db.sql("INSERT INTO orders VALUES (3, 'EU', 1)")
         assert "1 rows added, 1 removed" in db.sql("REFRESH ALL").message
         wire.open()

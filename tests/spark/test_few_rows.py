@@ -43,3 +43,19 @@ def test_rows_that_came_and_went_before_a_refresh(spark_db: slackwater.Session) 
     spark_db.sql("INSERT INTO t VALUES (2, TIMESTAMP '2024-01-01 00:00:00', array())")
     spark_db.sql("DELETE FROM t WHERE id = 2")
     assert [(id, n) for id, _, n in spark_db.sql("SELECT * FROM v")] == [(1, 1)]
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("most", [0, 100_000])
+def test_many_rows_that_left_are_left_out(most: int, spark_db: slackwater.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By their numbers: read from files, or sent along. More than stand in a statement, of a table that is read from its files."""
+    monkeypatch.setattr("slackwater.spark.engine.MANY_IDS", most)
+    spark_db.sql("CREATE TABLE t (id INT, part STRING)")
+    spark_db.insert("t", [(id, f"part {id % 7}") for id in range(3000)])
+    spark_db.sql("CREATE MATERIALIZED VIEW v AS SELECT part, count(*) AS n FROM t GROUP BY part")
+    spark_db.sql("DELETE FROM t WHERE id % 10 = 0")
+    spark_db.sql("UPDATE t SET part = 'new' WHERE id % 10 = 1")
+    assert list(spark_db.sql("SELECT count(*), sum(id), count_if(part = 'new') FROM t")) == [
+        (2700, sum(range(3000)) - sum(range(0, 3000, 10)), 300)
+    ]
+    assert sorted(spark_db.sql("SELECT * FROM v")) == sorted(spark_db.recompute("v"))

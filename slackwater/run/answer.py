@@ -1,0 +1,82 @@
+"""What a query answers: computed when its rows are asked for, or from memory.
+
+Small answers are kept while nothing that they were read from changes. One is found again by its statement, by what every relation in it is
+and which files its rows are in, and by the settings of the engine that have a say in it: so an answer that is out of date is never found,
+whoever made the change. Those that were not asked for longest are forgotten first.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import pyarrow as pa
+
+from slackwater.catalog import Snapshot
+from slackwater.result import Result
+from slackwater.run.reading import notes, readable, state
+from slackwater.run.warehouse import Warehouse
+from slackwater.spark import Engine
+from slackwater.sql.repeatable import is_repeatable
+from slackwater.trace import Damaged
+
+MOST_BYTES = 64 << 20  # of all answers
+ANSWER_BYTES = 1 << 20  # of one
+ANSWER_ROWS = 10_000
+
+
+class Answers:
+    """What was answered lately, as far as it is small."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, pa.Table] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable) -> pa.Table | None:
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+            return self._kept.get(key)
+
+    def put(self, key: Hashable, rows: pa.Table) -> None:
+        if rows.num_rows > ANSWER_ROWS or rows.nbytes > ANSWER_BYTES:
+            return
+        with self._lock:
+            if key not in self._kept:
+                self._kept[key] = rows
+                self._bytes += rows.nbytes
+            while self._bytes > MOST_BYTES:
+                self._bytes -= self._kept.popitem(last=False)[1].nbytes
+
+
+def answer(query: str, snapshot: Snapshot, warehouse: Warehouse, answers: Answers) -> Result:
+    """The rows of a user's query, as of a snapshot."""
+    engine = warehouse.engine
+    statement, message = readable(query, snapshot, warehouse), notes(query, snapshot)
+    key = (state(query, snapshot, warehouse), engine.settings()) if is_repeatable(str(query)) else None
+    if key is not None and (kept := answers.get(key)) is not None:
+        return Result(kept.column_names, lambda: kept, message, spark=lambda: engine.frame(statement))
+
+    def fetch(frame: Any) -> pa.Table:
+        try:
+            rows = engine.arrow(statement, frame)
+        except Damaged:
+            now = warehouse.catalog.snapshot()
+            if now.number == snapshot.number:
+                raise
+            # Whoever asks for rows long after the statement may find them folded away: then as of now.
+            return engine.arrow(readable(query, now, warehouse))
+        if key is not None:
+            answers.put(key, rows)
+        return rows
+
+    return computed(statement, engine, message, fetch)
+
+
+def computed(statement: str, engine: Engine, message: str = "", fetch: Callable[[Any], pa.Table] | None = None) -> Result:
+    """What the engine answers to a statement of its own."""
+    frame = engine.frame(statement)
+    return Result(list(frame.columns), lambda: fetch(frame) if fetch else engine.arrow(statement, frame), message, spark=lambda: frame)
