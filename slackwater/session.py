@@ -57,8 +57,7 @@ def connect(
     catalog = store_named(store, Path(warehouse))
     running = start(engine)
     try:
-        return Session(Warehouse(Path(warehouse), catalog, running, chosen, read_only, wait, chooser))
-        opened = Warehouse(Path(warehouse), catalog, running, chosen, read_only, wait)
+        opened = Warehouse(Path(warehouse), catalog, running, chosen, read_only, wait, chooser)
         fold_when(folds, opened)
         return Session(opened)
     except BaseException:

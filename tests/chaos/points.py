@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slackwater.catalog import Catalog, Lease, catalog
-from slackwater.run import fold, refresh
+from slackwater.run import fold, folding, refresh
 from slackwater.run.warehouse import Warehouse
 from slackwater.spark import Engine
 from slackwater.trace import Files
@@ -28,7 +28,8 @@ POINTS: dict[str, tuple[Any, str]] = {
     "commit": (Catalog, "commit"),
     "transaction": (catalog, "_write"),  # after it, all is said and nothing committed
     "flush": (refresh, "flush"),
-    "fold": (fold, "_fold"),
+    "fold": (fold, "write_fold"),
+    "fold in the background": (folding, "write_fold"),
     "recovery": (Warehouse, "recover"),
     "sweep": (Warehouse, "_sweep"),
     "removal of files": (Files, "remove"),

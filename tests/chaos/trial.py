@@ -124,7 +124,12 @@ class Trial:
     def opening(self) -> tuple[Any, ...]:
         schedule = self.luck.choices(["lazy", "eager", "random"], [4, 1, 1])[0]
         self._eager = schedule == "eager"
-        settings = {"grace": self.luck.choice([0.0, 0.3]), "small": self.luck.choice([4 << 20, 1]), "elsewhere": False}
+        settings = {
+            "grace": self.luck.choice([0.0, 0.3]),
+            "small": self.luck.choice([4 << 20, 1]),
+            "folding": self.luck.choice(["refresh", "background"]),
+            "elsewhere": False,
+        }
         self.note(f"open, {schedule}, {settings}")
         return "open", str(self.folder / "warehouse"), self.store, self.engine, schedule, settings
 

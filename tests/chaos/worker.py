@@ -18,8 +18,9 @@ import pyarrow.parquet as pq
 
 import slackwater
 from slackwater.catalog import Snapshot, lease
-from slackwater.run import fold, warehouse
+from slackwater.run import fold, folding, warehouse
 from slackwater.run.check import check
+from slackwater.trace import ranges
 from tests.chaos.model import TABLES, VIEWS
 from tests.chaos.points import Armed, Points
 
@@ -51,15 +52,16 @@ class Worker:
                 self.tell("failed", f"{type(problem).__name__}: {problem}")
 
     def open(self, path: str, store: str | None, engine: str, schedule: str, settings: dict[str, Any]) -> None:
-        """`settings`: how long retired files stay, up to which size a trace is folded without the engine, whether others take this for
-        a process of another machine."""
-        warehouse.GRACE, fold.SMALL = settings["grace"], settings["small"]
+        """`settings`: how long retired files stay, up to which size a trace is folded without the engine, when it is folded, whether
+        others take this for a process of another machine."""
+        warehouse.GRACE, fold.SMALL, ranges.BATCHES, folding.PAUSE = settings["grace"], settings["small"], 2, 0.0
         lease.ASKED_EVERY = 0.1
         if settings["elsewhere"]:
             lease.LASTS, lease.RENEWED_EVERY = 6.0, 1.0
             lease._machine = lambda: f"machine {os.getpid()}"
         self._place = Path(path), store
-        self._db = slackwater.connect(path, engine=engine, store=store, schedule=schedule, wait=WAIT if store else 0.0)
+        wait = WAIT if store else 0.0
+        self._db = slackwater.connect(path, engine=engine, store=store, schedule=schedule, wait=wait, folding=settings["folding"])
 
     def close(self) -> None:
         self.db.close()
@@ -103,7 +105,7 @@ class Worker:
 
     def _left(self) -> list[str]:
         opened = self.db._warehouse
-        with opened.writing:
+        with opened.folding, opened.writing:
             snapshot = opened.catalog.snapshot()
             left = opened.files.orphans((trace.name, batch.step) for trace in snapshot.traces.values() for batch in trace.batches)
             return [*left, *self._unnamed(snapshot, left)]
