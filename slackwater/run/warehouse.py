@@ -8,13 +8,19 @@ import uuid
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from slackwater.catalog import Catalog, Changes, Done, Lease, Snapshot, Store, Unsettled, check_pair
 from slackwater.errors import SlackwaterError, WarehouseError
+from slackwater.run.group import Group
+from slackwater.run.keys import KeysOfTables
 from slackwater.run.progress import Event, Listener
 from slackwater.run.schedule import Schedule
 from slackwater.spark import Engine
 from slackwater.trace import Batch, Files, Trace
+
+if TYPE_CHECKING:
+    from slackwater.run.arrivals import Arrival
 
 GRACE = 60.0  # seconds for which retired batches stay readable
 
@@ -30,6 +36,8 @@ class Warehouse:
         self._retired: list[tuple[float, str]] = []  # since when, and where
         self._sweeper: threading.Timer | None = None
         self.writing = threading.RLock()  # one step at a time
+        self.small_inserts: Group[Arrival] = Group()
+        self.keys = KeysOfTables(self.files)
         self.lease: Lease | None = None
         with ExitStack() as undo:
             undo.callback(store.close)
@@ -81,6 +89,7 @@ class Warehouse:
                 self._sweeper.start()
 
     def close(self) -> None:
+        self.small_inserts.close()
         if self._sweeper is not None:
             self._sweeper.cancel()
         if self.lease is not None:
@@ -182,6 +191,8 @@ class Step:
             self._directories = written
             self.abandon()
             raise
+        for name in self.changes.traces:
+            self.warehouse.keys.forget(name)
         self.warehouse.retire(self._retired)
         return snapshot
 
