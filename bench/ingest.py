@@ -29,7 +29,8 @@ from bench.measure import report
 
 ROWS = 1_000_000
 THREADS = 8
-COLUMNS = "id BIGINT, customer BIGINT, line INT, quantity INT, price DECIMAL(12,2), discount DOUBLE, day DATE, at TIMESTAMP, region STRING, name STRING"
+NUMBERS = "id BIGINT, customer BIGINT, line INT, quantity INT, price DECIMAL(12,2), discount DOUBLE"
+COLUMNS = f"{NUMBERS}, day DATE, at TIMESTAMP, region STRING, name STRING"
 REGIONS = ["AFRICA", "AMERICA", "ASIA", "EUROPE", "MIDDLE EAST"]
 
 

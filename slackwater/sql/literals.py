@@ -12,19 +12,17 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-_SPACE = r"\s*"
-_LITERAL = re.compile(
-    _SPACE
-    + r"""(?:
+_LITERAL_TEXT = r"""\s*(?:
       (?P<null>   NULL\b )
     | (?P<truth>  (?:TRUE|FALSE)\b )
     | (?P<date>   DATE\s*'\d{4}-\d\d-\d\d' )
     | (?P<number> -?\d{1,18}(?:\.\d{1,9})? (?![\w.]) )
     | (?P<string> '(?:[^'\\$]|\$(?!\{))*' )
-    )"""
-    + _SPACE,
-    re.VERBOSE | re.IGNORECASE,
-)
+    )\s*"""
+_LITERAL = re.compile(_LITERAL_TEXT, re.VERBOSE | re.IGNORECASE)
+_UNNAMED = re.sub(r"\?P<\w+>", "?:", _LITERAL_TEXT)
+_ROW_TEXT = rf"\( {_UNNAMED} (?: , {_UNNAMED} )*+ \)"
+_ROWS = re.compile(rf"\s* VALUES \s* {_ROW_TEXT} (?: \s*,\s* {_ROW_TEXT} )*+ \s*", re.VERBOSE | re.IGNORECASE)
 _BETWEEN_ROWS = re.compile(r"\)\s*,\s*\(")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 _WHOLE = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
@@ -32,6 +30,11 @@ _WHOLE = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
 
 class NotPlain(Exception):
     """It takes an engine to say what this means."""
+
+
+def are_literals(query: str) -> bool:
+    """Whether a query is nothing but `VALUES` and plain literals."""
+    return _ROWS.fullmatch(query) is not None
 
 
 def literal_rows(query: str, types: Sequence[str]) -> list[tuple[Any, ...]] | None:
