@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,7 +18,7 @@ from slackwater.catalog import Done, Table
 from slackwater.errors import QueryError, SlackwaterError
 from slackwater.run.change import Changed, change_table, run_what_is_due, write_arrow
 from slackwater.run.constraints import check_nulls
-from slackwater.run.group import Asked
+from slackwater.run.group import Asked, for_another
 from slackwater.run.keys import Keys, codes
 from slackwater.run.warehouse import Step, Warehouse
 from slackwater.trace import Batch
@@ -48,7 +48,7 @@ def insert_together(arrivals: Sequence[Arrival], warehouse: Warehouse) -> None:
     with warehouse.writing:
         began, step = time.time(), Step(warehouse)
         try:
-            chosen = [_choose(step, table, members) for table, members in _sound(arrivals, step)]
+            chosen = list(_chosen(step, arrivals))
             for each in chosen:
                 each.write(step, began)
             if step.changes.batches:
@@ -78,6 +78,15 @@ def _sound(arrivals: Iterable[Arrival], step: Step) -> list[tuple[Table, list[Ar
         else:
             found.setdefault(table.name, (table, []))[1].append(arrival)
     return list(found.values())
+
+
+def _chosen(step: Step, arrivals: Iterable[Arrival]) -> Iterator[_Chosen]:
+    for table, members in _sound(arrivals, step):
+        try:
+            yield _choose(step, table, members)
+        except SlackwaterError as problem:  # a file of the table is damaged, and its keys cannot be known
+            for arrival in members:
+                arrival.fail(problem if arrival is members[0] else for_another(problem))
 
 
 def _choose(step: Step, table: Table, members: list[Arrival]) -> _Chosen:

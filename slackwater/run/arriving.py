@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from slackwater.catalog import Table
 from slackwater.run.constraints import check_nulls, check_rows
-from slackwater.run.keys import Codes, Keys, codes
+from slackwater.run.keys import MOST, Codes, Keys, codes
 from slackwater.run.warehouse import Step
 from slackwater.trace import Batch
 
@@ -29,10 +29,14 @@ class Arriving:
     def passing(self, pieces: Iterable[pa.Table], step: Step, table: Table) -> Iterator[pa.Table]:
         """The same pieces."""
         self._keys = step.warehouse.keys.of(table, step.traces[table.name.lower()])
+        passed = 0
         for piece in pieces:
             check_nulls(table, piece)
             if self._keys is not None:
                 self._codes.append(codes(piece, table.primary_key))
+                passed += piece.num_rows
+                if passed > MOST:
+                    self._keys, self._codes = None, []  # they would not be kept either
             yield piece
 
     def check(self, step: Step, table: Table, batch: Batch) -> None:

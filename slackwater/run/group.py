@@ -91,20 +91,20 @@ class Group(Generic[A]):
                 self._room.wait()
 
     def _lead(self, do: Callable[[Sequence[A]], None]) -> None:
-        with self._room:
-            self._room.wait_for(lambda: len(self._waiting) >= self._expected or self._closed, self._patience)
-            began = time.monotonic()
-            group, rows = [self._waiting.popleft()], 0
-            while self._waiting and rows + self._waiting[0].rows <= self._most_rows:
-                group.append(self._waiting.popleft())
-                rows += group[-1].rows
-            self._room.notify_all()
+        group: list[A] = []
+        began = time.monotonic()
         try:
+            with self._room:
+                self._room.wait_for(lambda: len(self._waiting) >= self._expected or self._closed, self._patience)
+                began = time.monotonic()
+                while self._waiting and (not group or sum(each.rows for each in group) + self._waiting[0].rows <= self._most_rows):
+                    group.append(self._waiting.popleft())
+                self._room.notify_all()
             do(group)
         except BaseException as problem:
             unsettled = [each for each in group if not each.settled]
             for each in unsettled:
-                each.fail(problem if each is unsettled[0] else _told_to_another(problem))
+                each.fail(problem if each is unsettled[0] else for_another(problem))
             if not unsettled or not isinstance(problem, Exception):
                 raise
         finally:
@@ -133,7 +133,7 @@ class Group(Generic[A]):
         return sum(each.rows for each in self._waiting)
 
 
-def _told_to_another(problem: BaseException) -> SlackwaterError:
+def for_another(problem: BaseException) -> SlackwaterError:
     """The same problem for another thread: an exception that two of them raise would tell of both places."""
     if isinstance(problem, SlackwaterError):
         told = type(problem).__new__(type(problem))

@@ -132,7 +132,10 @@ def _repeats(column: pa.ChunkedArray) -> bool:
     if pa.types.is_nested(column.type):
         return False
     sample = column.slice(0, SAMPLE)
-    return bool(pc.count_distinct(sample, mode="all").as_py() * 2 <= len(sample))
+    try:
+        return bool(pc.count_distinct(sample, mode="all").as_py() * 2 <= len(sample))
+    except pa.ArrowNotImplementedError:
+        return False
 
 
 def _has_statistics(column: pa.ChunkedArray) -> bool:

@@ -143,8 +143,7 @@ def test_rows_for_several_tables_share_a_commit(db: slackwater.Session, together
 
 
 def test_a_bad_row_fails_its_own_insert_and_no_other(db: slackwater.Session, together: None) -> None:
-    db.insert("events", [(0, "x")])
-    db.sql("INSERT INTO orders VALUES (1, 'EU', 10)")
+    db.sql("INSERT INTO orders SELECT 1, 'EU', 10")
     good = [lambda n=n: db.insert("orders", [(n, "EU", 1)]) for n in (10, 11, 12, 13, 14)]
     bad = [
         lambda: db.insert("orders", [(20, None, 1)]),
@@ -289,8 +288,11 @@ def test_what_was_acknowledged_is_there_after_the_process_was_killed(tmp_path: P
                     if said == 200:
                         os.kill(os.getpid(), signal.SIGKILL)
 
-        for first in range(8):
-            threading.Thread(target=work, args=(first,)).start()
+        threads = [threading.Thread(target=work, args=(first,)) for first in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     """
     acknowledged = [int(line) for line in place.python(code).stdout.split()]
     assert len(acknowledged) == 200
@@ -510,3 +512,18 @@ def test_batches_and_rows_are_not_mixed(db: slackwater.Session) -> None:
 def test_a_name_that_is_wrong_is_told_even_if_there_are_no_rows(db: slackwater.Session) -> None:
     with pytest.raises(QueryError, match='no column "txt"'):
         db.insert("events", pa.table({"id": pa.array([], pa.int64()), "txt": pa.array([], pa.string())}))
+
+
+def test_a_table_with_a_damaged_file_fails_alone(tmp_path: Path, sail_session: Any) -> None:
+    place = Place(tmp_path / "warehouse", None, sail_session)
+    with place.connect() as db:
+        db.sql(ORDERS)
+        db.sql(EVENTS)
+        db.insert("orders", [(1, "EU", 1)])
+    (file,) = place.files
+    (place.path / file).write_bytes((place.path / file).read_bytes()[:-5])
+    with place.connect() as db:
+        with pytest.raises(WarehouseError, match="bytes"):
+            db.insert("orders", [(2, "EU", 1)])
+        db.insert("events", [(1, "x")])
+        assert ids(db, "events") == [1]
