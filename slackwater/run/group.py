@@ -59,11 +59,14 @@ class Group(Generic[A]):
         self._room = threading.Condition(self._lock)
         self._waiting: deque[A] = deque()
         self._leader: A | None = None
+        self._led_by: int | None = None  # the thread that is at work
         self._closed = False
         self._expected, self._patience = 0, 0.0  # how many asked at the same time when the last group was done; how long to wait for them
 
     def ask(self, asked: A, do: Callable[[Sequence[A]], None]) -> None:
         """Have it done, together with what others ask for: `do` settles all that it is given. When this returns, `asked` is settled."""
+        if self._led_by == threading.get_ident():
+            raise QueryError("rows cannot be inserted in the middle of an insert", hint="a listener is called while the step goes on")
         with self._room:
             while self._waiting and self._rows() + asked.rows > self._most_rows and not self._closed:
                 self._room.wait()
@@ -97,9 +100,12 @@ class Group(Generic[A]):
             with self._room:
                 self._room.wait_for(lambda: len(self._waiting) >= self._expected or self._closed, self._patience)
                 began = time.monotonic()
-                while self._waiting and (not group or sum(each.rows for each in group) + self._waiting[0].rows <= self._most_rows):
+                rows = 0
+                while self._waiting and (not group or rows + self._waiting[0].rows <= self._most_rows):
                     group.append(self._waiting.popleft())
+                    rows += group[-1].rows
                 self._room.notify_all()
+                self._led_by = threading.get_ident()
             do(group)
         except BaseException as problem:
             unsettled = [each for each in group if not each.settled]
@@ -109,6 +115,7 @@ class Group(Generic[A]):
                 raise
         finally:
             with self._lock:
+                self._led_by = None
                 self._expected, self._patience = len(group) + len(self._waiting), PATIENCE * (time.monotonic() - began)
                 self._appoint()
             for each in group:
@@ -140,7 +147,9 @@ def for_another(problem: BaseException) -> SlackwaterError:
         told.__dict__.update(problem.__dict__)
         told.args = problem.args
     elif isinstance(problem, Exception):
-        told = WarehouseError(f"what was written together with this has failed: {problem}", hint="nothing of it was kept; run it again")
+        told = WarehouseError(
+            f"what was written together with this has failed: {problem}", hint="look whether it is there before you run it again"
+        )
     else:
         told = Unsettled(
             "who wrote this together with its own was interrupted; it is not known whether it has taken effect",

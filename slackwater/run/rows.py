@@ -16,8 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.dataset
 import pyarrow.json
+import pyarrow.parquet as pq
 
 from slackwater.errors import QueryError, did_you_mean
 from slackwater.trace.write import cut
@@ -180,9 +180,9 @@ def _json(path: str, options: Mapping[str, str], schema: pa.Schema) -> Iterator[
 
 
 def _parquet(path: str, options: Mapping[str, str], schema: pa.Schema) -> Iterator[pa.Table]:
-    # Without much of a lead over who writes: rows that wait are in memory.
-    for batch in pa.dataset.dataset(path, format="parquet").to_batches(batch_readahead=2, fragment_readahead=1):
-        yield pa.Table.from_batches([batch])
+    with pq.ParquetFile(path, pre_buffer=False) as file:  # which would read a row group ahead, however large
+        for batch in file.iter_batches():
+            yield pa.Table.from_batches([batch])
 
 
 OPTIONS = {"csv": {"header", "delimiter", "sep", "null"}, "json": set(), "parquet": set()}

@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 from slackwater.delta import ID
 from slackwater.errors import WarehouseError
 
-ROWS = 1 << 18  # of a row group, unless it has too many bytes
-BYTES = 64 << 20
+ROWS = 1 << 17  # of a row group, unless it has too many bytes
+BYTES = 32 << 20
 AT_ONCE = min(4, os.cpu_count() or 1)  # files
 FEW = 1000  # rows, to which nothing is worth the time that it takes to set up
 SAMPLE = 4096  # rows, by which a column's encoding is chosen

@@ -222,6 +222,23 @@ def test_an_eager_schedule_runs_once_for_a_group(db: slackwater.Session, togethe
     assert list(db.sql("SELECT n FROM counted")) == [(THREADS,)]
 
 
+def test_a_listener_that_inserts_is_told_that_it_cannot(db: slackwater.Session) -> None:
+    db.sql("CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS n FROM events")
+    db.schedule = "eager"
+    told: list[str] = []
+
+    def listen(event: object) -> None:
+        if isinstance(event, FlushStarted):
+            with pytest.raises(QueryError) as refused:
+                db.insert("events", [(2, "from a listener")])
+            told.append(refused.value.message)
+
+    db.on_progress(listen)
+    db.insert("events", [(1, "x")])
+    assert told == ["rows cannot be inserted in the middle of an insert"]
+    assert list(db.sql("SELECT n FROM counted")) == [(1,)]
+
+
 def test_a_thousand_single_inserts_leave_few_files_after_a_refresh(db: slackwater.Session) -> None:
     db.sql("CREATE MATERIALIZED VIEW counted AS SELECT count(*) AS n FROM orders")
 
