@@ -125,7 +125,8 @@ class _Chosen:
         name = self.table.name.lower()
         if not any(arrival.rows for arrival in self.together):
             return
-        next_id = write_arrow(step, self.table, [pa.concat_tables(arrival.data for arrival in self.together)])
+        rows = pa.concat_tables(arrival.data for arrival in self.together).combine_chunks()  # a chunk for each row is slow to encode
+        next_id = write_arrow(step, self.table, [rows])
         self.batch = step.take(name, step.warehouse.files.batch_directory(name, step.id))
         step.changes.put(replace(self.table, next_id=next_id))
         count, seconds = len(self.together), round(time.time() - began, 3)
