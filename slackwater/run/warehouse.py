@@ -68,7 +68,10 @@ class Warehouse:
 
     def retire(self, directories: Iterable[str]) -> None:
         """Remove batches that nobody needs any more, once readers that may have opened them have had time to finish."""
-        self._retired += [(time.time(), directory) for directory in directories]
+        new = list(directories)
+        if not new:
+            return  # as with every insert, which should not pay for looking through what waits, nor for a timer
+        self._retired += [(time.time(), directory) for directory in new]
         self._sweep()
 
     def waiting(self) -> int:
