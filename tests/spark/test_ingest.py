@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from decimal import Decimal
 
 import pyarrow as pa
 import pytest
@@ -21,7 +22,7 @@ def test_spark_reads_what_was_written_side_by_side(spark_db: slackwater.Session,
         "id": pa.array(numbers, pa.int64()),
         "kind": [f"kind {n % 3}" for n in numbers],
         "name": [f"name {n:06d}" for n in numbers],
-        "price": pa.array(numbers).cast(pa.decimal128(12, 2)),
+        "price": pa.array([Decimal(n) for n in numbers], pa.decimal128(12, 2)),
         "day": pa.array([n % 5000 for n in numbers], pa.int32()).cast(pa.date32()),
         "part": [n / 7 for n in numbers],
     }
