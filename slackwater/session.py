@@ -84,7 +84,7 @@ class Session:
             raise problem.within(text) from problem.__cause__
 
     def insert(self, table: str, data: Any) -> Result:
-        """Insert rows: tuples, dicts, pandas, Arrow, or a Spark DataFrame."""
+        """Insert rows: tuples, dicts, pandas, Arrow, iterators of rows or of Arrow batches, or a Spark DataFrame."""
         self._check_open()
         return Result.of_message(_counted(tables.insert_rows(table, data, self._warehouse), "inserted"))
 

@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 from slackwater.catalog.lease import Lease
 from slackwater.catalog.records import Done, Relation, Table, View, done_from_json, relation_from_json, to_json
@@ -140,6 +140,11 @@ class Catalog:
                 self._snapshot = _load(db, number)
             return self._snapshot
 
+    @property
+    def known(self) -> Snapshot:
+        """Everything as of a step that this session has seen, without waiting for one that is being committed."""
+        return self._snapshot
+
     def commit(self, step: str, changes: Changes, before: Snapshot, lease: Lease) -> Snapshot:
         """Make a step real that has begun with the snapshot `before`.
 
@@ -243,11 +248,11 @@ def _write(db: Statements, changes: Changes) -> None:
         for statement in ("DELETE FROM trace WHERE name = ?", "DELETE FROM batch WHERE trace = ?", "DELETE FROM cursor WHERE path = ?"):
             db.execute(statement, [name])
         if trace is not None:
-            db.execute("INSERT INTO trace VALUES (?, ?, ?)", [name, json.dumps([asdict(c) for c in trace.columns]), trace.id_type])
+            db.execute("INSERT INTO trace VALUES (?, ?, ?)", [name, json.dumps(trace.columns, default=vars), trace.id_type])
     for name, after, batch in changes.folds:
         db.execute("DELETE FROM batch WHERE trace = ? AND version > ? AND version <= ?", [name, after, batch.version])
     for name, batch in [*changes.batches, *((name, batch) for name, _, batch in changes.folds)]:
-        files = [json.dumps([asdict(file) for file in side]) for side in (batch.added, batch.removed)]
+        files = [json.dumps(side, default=vars) for side in (batch.added, batch.removed)]
         db.execute("INSERT INTO batch VALUES (?, ?, ?, ?, ?)", [name, batch.version, batch.step, *files])
     for path, versions in changes.cursors.items():
         db.executemany(

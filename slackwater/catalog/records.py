@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from slackwater.plan import Column
@@ -79,7 +79,7 @@ Relation = Table | View
 
 
 def to_json(record: Relation | Done) -> str:
-    return json.dumps({"kind": type(record).__name__.lower(), **asdict(record)})
+    return json.dumps({"kind": type(record).__name__.lower(), **vars(record)}, default=vars)
 
 
 def relation_from_json(text: str) -> Relation:

@@ -6,7 +6,7 @@ A check that fails leaves nothing behind. An update removes one identity and add
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,6 +16,7 @@ from slackwater.catalog import Done, Table
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
 from slackwater.errors import QueryError, WarehouseError
 from slackwater.plan.render import quote
+from slackwater.run.arriving import Arriving
 from slackwater.run.constraints import check_rows
 from slackwater.run.progress import Working
 from slackwater.run.reading import define_trace
@@ -33,9 +34,18 @@ class Changed:
 
 
 def change_table(
-    name: str, warehouse: Warehouse, statement: str, action: str, write: Callable[[Step, Table], int], reads: Sequence[str] = ()
+    name: str,
+    warehouse: Warehouse,
+    statement: str,
+    action: str,
+    write: Callable[[Step, Table], int],
+    reads: Sequence[str] = (),
+    arriving: Arriving | None = None,
 ) -> Changed:
-    """One step on one table: `write` writes its files and returns the table's next identity. `reads` are texts that name relations."""
+    """One step on one table: `write` writes its files and returns the table's next identity. `reads` are texts that name relations.
+
+    Rows that are `arriving` have been looked at on their way; all others the engine looks at.
+    """
     began = time.time()
     with warehouse.writing:
         for text in reads:
@@ -50,7 +60,7 @@ def change_table(
             added, removed = (batch.added_rows, batch.removed_rows) if batch else (0, 0)
             if batch is not None:
                 if batch.added:
-                    check_rows(step, table, batch)
+                    (arriving.check if arriving is not None else check_rows)(step, table, batch)
                 step.changes.put(replace(table, next_id=next_id))
                 step.done([Done(action, table.name, statement, began, round(time.time() - began, 3), None, added, removed, step=step.id)])
                 step.commit()
@@ -58,25 +68,34 @@ def change_table(
             step.abandon()
             raise
         if batch is not None:
-            try:
-                run_schedule(warehouse)
-            except WarehouseError as problem:
-                # The change is real and must not look as if it were not, or it is made twice. The next refresh does what is left to do.
-                warehouse.tell(Working(problem.message))
+            if arriving is not None:
+                arriving.committed(batch)
+            run_what_is_due(warehouse)
         return Changed(added, removed)
 
 
+def run_what_is_due(warehouse: Warehouse) -> None:
+    """What the schedule wants after a change."""
+    try:
+        run_schedule(warehouse)
+    except WarehouseError as problem:
+        # The change is real and must not look as if it were not, or it is made twice. The next refresh does what is left to do.
+        warehouse.tell(Working(problem.message))
+
+
 def write_arrow(step: Step, table: Table, pieces: Iterable[pa.Table]) -> int:
-    """Rows that are already here, streamed into one durable file."""
+    """Rows that are here, or are on their way, numbered as they come."""
     key, next_id = table.name.lower(), table.next_id
-    parts = []
-    for piece in pieces:
-        ids = pa.array(np.arange(next_id, next_id + piece.num_rows, dtype=np.int64))
-        versions = pa.array(np.full(piece.num_rows, step.next_version(key), dtype=np.int64))
-        parts.append(piece.append_column(ID, ids).append_column(VERSION, versions))
-        next_id += piece.num_rows
-    if parts:
-        step.warehouse.files.write_arrow(pa.concat_tables(parts), step.directory(key))
+    version = pa.scalar(step.next_version(key), pa.int64())
+
+    def numbered() -> Iterator[pa.Table]:
+        nonlocal next_id
+        for piece in pieces:
+            ids = pa.array(np.arange(next_id, next_id + piece.num_rows, dtype=np.int64))
+            next_id += piece.num_rows
+            yield piece.append_column(ID, ids).append_column(VERSION, pa.repeat(version, piece.num_rows))
+
+    step.warehouse.files.write_arrow(numbered(), step.directory(key))
     return next_id
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 from slackwater.catalog import Table
 from slackwater.delta import KEPT
 from slackwater.errors import QueryError, did_you_mean
@@ -11,6 +13,13 @@ from slackwater.plan.render import quote
 from slackwater.run.warehouse import Step
 from slackwater.sql import Piece
 from slackwater.trace import Batch, Reading
+
+
+def check_nulls(table: Table, rows: pa.Table) -> None:
+    """No NULL where none may be, in rows that are here."""
+    for column in dict.fromkeys((*table.primary_key, *table.required)):
+        if rows.column(column).null_count:
+            raise _has_null(table, column)
 
 
 def check_rows(step: Step, table: Table, batch: Batch) -> None:
@@ -38,11 +47,15 @@ def check_rows(step: Step, table: Table, batch: Batch) -> None:
     found = warehouse.engine.arrow(" UNION ALL ".join(f"(SELECT * FROM ({check}) LIMIT 1)" for check in checks)).to_pylist()
     for row in found:
         if row["problem"]:
-            raise QueryError(f'column "{row["problem"]}" of table "{table.name}" may not be NULL')
+            raise _has_null(table, row["problem"])
         raise QueryError(
             f'table "{table.name}" already has, or would get twice, the key ({", ".join(table.primary_key)}) = ({row["at"]})',
             hint="INSERT OR REPLACE or MERGE change rows that are there",
         )
+
+
+def _has_null(table: Table, column: str) -> QueryError:
+    return QueryError(f'column "{column}" of table "{table.name}" may not be NULL')
 
 
 def named_columns(table: Table, columns: Sequence[Piece] | None, text: str) -> list[str] | None:

@@ -10,37 +10,53 @@ import datetime
 import glob
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Context, Decimal
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.dataset
 import pyarrow.json
+import pyarrow.parquet as pq
 
 from slackwater.errors import QueryError, did_you_mean
+from slackwater.trace.write import cut
 
+ARROW = (pa.Table, pa.RecordBatch)
+ROWS = 10_000  # that are made Arrow at a time
 _WIDE = Context(prec=76)  # the default context would refuse 38 digits
 
 
-def to_arrow(data: Any, schema: pa.Schema) -> pa.Table:
-    """A user's rows with the columns of `schema`. Columns that the data lack are NULL."""
-    if isinstance(data, pa.RecordBatch):
-        data = pa.Table.from_batches([data])
-    if isinstance(data, pa.RecordBatchReader):
-        data = data.read_all()
+def to_arrow(data: Any, schema: pa.Schema) -> Iterator[pa.Table]:
+    """A user's rows with the columns of `schema`, piece by piece. Columns that the data lack are NULL."""
     if type(data).__module__.startswith("pandas."):
         data = pa.Table.from_pandas(data, preserve_index=False)
-    if isinstance(data, pa.Table):
-        return fitted(data, schema)
-    if isinstance(data, Sequence) and not isinstance(data, str | bytes):
-        return _from_rows(data, schema)
-    if isinstance(data, Iterator):
-        return _from_rows(list(data), schema)
-    raise QueryError(
-        f"cannot insert a {type(data).__name__}",
-        hint="give a list of tuples or dicts, a pandas DataFrame, an Arrow table or a Spark DataFrame",
-    )
+    if isinstance(data, pa.Table | pa.RecordBatch):
+        data = [data]
+    if isinstance(data, str | bytes | Mapping) or not isinstance(data, Sequence | Iterator | pa.RecordBatchReader):
+        raise QueryError(
+            f"cannot insert a {type(data).__name__}",
+            hint="give a list of tuples or dicts, a pandas DataFrame, an Arrow table or a Spark DataFrame",
+        )
+    rest = iter(data)
+    first = list(islice(rest, 1))
+    if first and isinstance(first[0], ARROW):
+        for piece in chain(first, rest):
+            if not isinstance(piece, ARROW):
+                raise QueryError(f"cannot insert a {type(piece).__name__} among Arrow batches", hint="give rows or batches, not both")
+            yield from (fitted(part, schema) for part in cut(pa.table(piece)))
+        return
+    rows, number = chain(first, rest), 0
+    while some := list(islice(rows, ROWS)):
+        yield _from_rows(some, schema, number)
+        number += len(some)
+
+
+def is_few(data: Any, most: int) -> bool:
+    """Whether all of it is here, and no more than so many rows."""
+    if isinstance(data, ARROW):
+        return bool(0 < data.num_rows <= most)
+    return isinstance(data, Sequence) and 0 < len(data) <= most and not isinstance(data[0], ARROW)
 
 
 def fitted(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -69,29 +85,30 @@ def _cast(values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         raise QueryError(f'column "{field.name}" is {_name(field.type)}, the data are {_name(values.type)}: {_first(problem)}') from problem
 
 
-def _from_rows(rows: Sequence[Any], schema: pa.Schema) -> pa.Table:
+def _from_rows(rows: Sequence[Any], schema: pa.Schema, before: int) -> pa.Table:
+    """Rows from Python as Arrow; `before` is how many came before them."""
     if rows and isinstance(rows[0], Mapping):
         names = {name.lower(): name for name in schema.names}
         listed = []
-        for number, row in enumerate(rows, start=1):
+        for number, row in enumerate(rows, start=before + 1):
             for key in row:
                 if str(key).lower() not in names:
                     raise QueryError(f'row {number}: the table has no column "{key}"', hint=did_you_mean(str(key), schema.names))
             lower = {str(key).lower(): value for key, value in row.items()}
             listed.append(tuple(lower.get(name.lower()) for name in schema.names))
         rows = listed
-    for number, row in enumerate(rows, start=1):
+    for number, row in enumerate(rows, start=before + 1):
         if not isinstance(row, Sequence) or isinstance(row, str | bytes) or len(row) != len(schema):
             count = len(row) if isinstance(row, Sequence) and not isinstance(row, str | bytes) else 1
             raise QueryError(f"row {number} has {count} values, the table has {len(schema)} columns", hint=", ".join(schema.names))
-    return pa.table([_array([row[i] for row in rows], field) for i, field in enumerate(schema)], schema=schema)
+    return pa.table([_array([row[i] for row in rows], field, before) for i, field in enumerate(schema)], schema=schema)
 
 
-def _array(values: list[Any], field: pa.Field) -> pa.Array:
+def _array(values: list[Any], field: pa.Field, before: int) -> pa.Array:
     try:
         return pa.array([_plain(value, field.type) for value in values], field.type)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, ValueError, TypeError, ArithmeticError) as problem:
-        for number, value in enumerate(values, start=1):
+        for number, value in enumerate(values, start=before + 1):
             try:
                 pa.array([_plain(value, field.type)], field.type)
             except Exception:
@@ -158,12 +175,14 @@ def _csv(path: str, options: Mapping[str, str], schema: pa.Schema) -> Iterator[p
 def _json(path: str, options: Mapping[str, str], schema: pa.Schema) -> Iterator[pa.Table]:
     # Numbers for decimals arrive as text or double: read as the file has them, then fit.
     parse = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
-    yield pa.json.read_json(path, parse_options=parse)
+    for batch in pa.json.open_json(path, parse_options=parse):
+        yield pa.Table.from_batches([batch])
 
 
 def _parquet(path: str, options: Mapping[str, str], schema: pa.Schema) -> Iterator[pa.Table]:
-    for batch in pa.dataset.dataset(path, format="parquet").to_batches():
-        yield pa.Table.from_batches([batch])
+    with pq.ParquetFile(path, pre_buffer=False) as file:  # which would read a row group ahead, however large
+        for batch in file.iter_batches():
+            yield pa.Table.from_batches([batch])
 
 
 OPTIONS = {"csv": {"header", "delimiter", "sep", "null"}, "json": set(), "parquet": set()}

@@ -11,15 +11,18 @@ from slackwater.catalog import Table
 from slackwater.delta import ID, REMOVED, SIDE
 from slackwater.errors import QueryError, did_you_mean
 from slackwater.plan.render import quote
+from slackwater.run.arrivals import FEW, FEW_BYTES, Arrival, insert_few
+from slackwater.run.arriving import Arriving
 from slackwater.run.change import Changed, change_table, head, write_actions, write_arrow, write_query
 from slackwater.run.constraints import named_columns, refuse_append_only, table_column
 from slackwater.run.expressions import checked
 from slackwater.run.reading import readable
-from slackwater.run.rows import read_files, to_arrow
+from slackwater.run.rows import fitted, is_few, read_files, to_arrow
 from slackwater.run.warehouse import Step, Warehouse
 from slackwater.spark.arrow import arrow_schema
 from slackwater.sql import Piece
 from slackwater.sql.kinds import Copy, Delete, Insert, Update
+from slackwater.sql.literals import literal_rows
 from slackwater.trace import VERSION
 
 
@@ -27,15 +30,25 @@ def insert_rows(name: str, data: Any, warehouse: Warehouse, statement: str = "in
     """Rows from Python."""
     if type(data).__module__.startswith("pyspark."):
         return _insert_frame(name, data, warehouse, statement)
+    if is_few(data, FEW):
+        table = warehouse.catalog.known.relations.get(name.lower())
+        if not isinstance(table, Table):
+            table = warehouse.catalog.snapshot().table(name)
+        rows = pa.concat_tables(to_arrow(data, arrow_schema(table.columns)))
+        if rows.nbytes <= FEW_BYTES:
+            return insert_few(Arrival(table, rows, statement), warehouse)
+    arriving = Arriving()
 
     def write(step: Step, table: Table) -> int:
-        return write_arrow(step, table, [to_arrow(data, arrow_schema(table.columns))])
+        return write_arrow(step, table, arriving.passing(to_arrow(data, arrow_schema(table.columns)), step, table))
 
-    return change_table(name, warehouse, statement, "insert", write)
+    return change_table(name, warehouse, statement, "insert", write, arriving=arriving)
 
 
 def insert(statement: Insert, warehouse: Warehouse) -> Changed:
     """INSERT [OR REPLACE] INTO t VALUES ... | SELECT ..."""
+    if not statement.or_replace and (rows := _literal_rows(statement, warehouse)) is not None:
+        return insert_rows(statement.table, rows, warehouse, statement.text)
 
     def write(step: Step, table: Table) -> int:
         query = readable(statement.query, step.before, warehouse)
@@ -46,6 +59,7 @@ def insert(statement: Insert, warehouse: Warehouse) -> Changed:
 
 def copy(statement: Copy, warehouse: Warehouse) -> Changed:
     """COPY t FROM 'file': all of it or nothing."""
+    arriving = Arriving()
 
     def write(step: Step, table: Table) -> int:
         names = named_columns(table, statement.columns, statement.text) or [c.name for c in table.columns]
@@ -53,9 +67,9 @@ def copy(statement: Copy, warehouse: Warehouse) -> Changed:
         wanted = pa.schema([wanted.field(name) for name in names])
         whole = arrow_schema(table.columns)
         pieces = read_files(statement.path, statement.format, dict(statement.options), wanted)
-        return write_arrow(step, table, (to_arrow(piece, whole) for piece in pieces))
+        return write_arrow(step, table, arriving.passing((fitted(piece, whole) for piece in pieces), step, table))
 
-    return change_table(statement.table, warehouse, statement.text, "copy", write)
+    return change_table(statement.table, warehouse, statement.text, "copy", write, arriving=arriving)
 
 
 def update(statement: Update, warehouse: Warehouse) -> Changed:
@@ -96,6 +110,17 @@ def delete(statement: Delete, warehouse: Warehouse) -> Changed:
         return table.next_id
 
     return change_table(statement.table, warehouse, statement.text, "delete", write, _texts(statement.where))
+
+
+def _literal_rows(statement: Insert, warehouse: Warehouse) -> list[dict[str, Any]] | None:
+    """The rows of an INSERT that spells them out; None if the engine has to compute them, or to say what is wrong."""
+    table = warehouse.catalog.known.relations.get(statement.table.lower())
+    if not isinstance(table, Table):
+        return None
+    names = named_columns(table, statement.columns, statement.text) or [c.name for c in table.columns]
+    types = {c.name: c.type for c in table.columns}
+    rows = literal_rows(statement.query, [types[name] for name in names])
+    return None if rows is None else [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _insert_frame(name: str, frame: Any, warehouse: Warehouse, statement: str) -> Changed:

@@ -8,14 +8,20 @@ import uuid
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from slackwater.catalog import Catalog, Changes, Done, Lease, Snapshot, Store, Unsettled, check_pair
 from slackwater.errors import SlackwaterError, WarehouseError
 from slackwater.run.choice import Chooser, by_cost
+from slackwater.run.group import Group
+from slackwater.run.keys import KeysOfTables
 from slackwater.run.progress import Event, Listener
 from slackwater.run.schedule import Schedule
 from slackwater.spark import Engine
 from slackwater.trace import Batch, Files, Trace
+
+if TYPE_CHECKING:
+    from slackwater.run.arrivals import Arrival
 
 GRACE = 60.0  # seconds for which retired batches stay readable
 
@@ -45,6 +51,8 @@ class Warehouse:
         self._sweeper: threading.Timer | None = None
         self.writing = threading.RLock()  # one step at a time
         self.folding = threading.Lock()  # while files of a fold are written that no step owns yet; taken before `writing`
+        self.small_inserts: Group[Arrival] = Group()
+        self.keys = KeysOfTables(self.files)
         self.lease: Lease | None = None
         with ExitStack() as undo:
             undo.callback(store.close)
@@ -75,7 +83,10 @@ class Warehouse:
 
     def retire(self, directories: Iterable[str]) -> None:
         """Remove batches that nobody needs any more, once readers that may have opened them have had time to finish."""
-        self._retired += [(time.time(), directory) for directory in directories]
+        new = list(directories)
+        if not new:
+            return  # as with every insert, which should not pay for looking through what waits, nor for a timer
+        self._retired += [(time.time(), directory) for directory in new]
         self._sweep()
 
     def waiting(self) -> int:
@@ -96,6 +107,7 @@ class Warehouse:
                 self._sweeper.start()
 
     def close(self) -> None:
+        self.small_inserts.close()
         for each in self.on_close:
             each()
         if self._sweeper is not None:
@@ -201,6 +213,8 @@ class Step:
             self._directories = written
             self.abandon()
             raise
+        for name in self.changes.traces:
+            self.warehouse.keys.forget(name)
         self.warehouse.retire(self._retired)
         for each in self.warehouse.on_commit:
             each()

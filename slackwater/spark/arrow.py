@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import pyarrow as pa
 from pyspark.sql import types as T
 
@@ -25,11 +27,13 @@ _PLAIN: dict[type[T.DataType], pa.DataType] = {
 }
 
 
+@lru_cache(maxsize=1024)
 def arrow_schema(columns: tuple[Column, ...]) -> pa.Schema:
     """The Arrow schema of a table's columns."""
     return pa.schema([pa.field(c.name, arrow_type(c.type)) for c in columns])
 
 
+@lru_cache(maxsize=1024)  # Connect asks its server what a type's text means
 def arrow_type(type: str) -> pa.DataType:
     """A type as Spark writes it, as Arrow has it."""
     parsed = T.StructType.fromDDL(f"{quote('c')} {type}").fields[0].dataType

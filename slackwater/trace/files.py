@@ -21,9 +21,10 @@ import pyarrow.parquet as pq
 
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
 from slackwater.errors import WarehouseError
-from slackwater.trace.durable import Damaged, checksum, damage, sync
+from slackwater.trace.durable import Damaged, checksums, damage, sync
 from slackwater.trace.trace import VERSION, File, Reading
 from slackwater.trace.unwritable import HINTS, writing
+from slackwater.trace.write import write_rows
 
 RETIRED = "_retired"  # the mark of a batch that readers of an older snapshot may still be reading
 
@@ -57,15 +58,9 @@ class Files:
     def full(self, file: File) -> str:
         return str(self.root / file.path)
 
-    def write_arrow(self, table: pa.Table, directory: str, side: str = ADDED) -> None:
-        """One Parquet file on its way to a batch."""
-        folder = Path(directory) / f"{SIDE}={side}"
-        with writing(directory):
-            folder.mkdir(parents=True, exist_ok=True)
-            pq.write_table(
-                table, folder / "part-0.parquet", compression="zstd", write_statistics=_with_statistics(table.schema),
-                store_decimal_as_integer=True,  # as engines do: their readers take a third longer over decimals in bytes
-            )  # fmt: skip
+    def write_arrow(self, rows: pa.Table | Iterable[pa.Table], directory: str, side: str = ADDED) -> None:
+        """Rows on their way to a batch, whole or piece by piece."""
+        write_rows([rows] if isinstance(rows, pa.Table) else rows, Path(directory) / f"{SIDE}={side}")
 
     def sync(self, directories: Iterable[str]) -> None:
         """Have all that was written below these directories on the disk, whoever wrote it: what is acknowledged survives a power loss."""
@@ -106,10 +101,11 @@ class Files:
 
     def _read(self, files: Iterable[File], columns: list[str] | None) -> pa.Table:
         # File by file: a folder's name in a path must not become a column.
-        return pa.concat_tables([self._contents(file, columns) for file in files], promote_options="permissive")
+        return pa.concat_tables([self.contents(file, columns) for file in files], promote_options="permissive")
 
-    def _contents(self, file: File, columns: list[str] | None) -> pa.Table:
-        self.check([file], deep=True)  # these files are small
+    def contents(self, file: File, columns: list[str] | None) -> pa.Table:
+        """The rows of one file, which is as it was written."""
+        self.check([file], deep=True)
         try:
             return _contents(self.full(file), columns)
         except (pa.ArrowException, OSError) as problem:
@@ -126,8 +122,10 @@ class Files:
 
     def sealed(self, directory: str) -> tuple[tuple[File, ...], tuple[File, ...]]:
         """The same, with checksums."""
-        added, removed = ([replace(file, crc=checksum(self.full(file))) for file in side] for side in self.written(directory))
-        return tuple(added), tuple(removed)
+        added, removed = self.written(directory)
+        sums = checksums(self.full(file) for file in (*added, *removed))
+        added, removed = (tuple(replace(file, crc=next(sums)) for file in side) for side in (added, removed))
+        return added, removed
 
     def _side(self, directory: str, side: str) -> tuple[File, ...]:
         folder = Path(directory) / f"{SIDE}={side}"
@@ -201,11 +199,6 @@ def _in_utc(type_: pa.DataType, old: set[str]) -> pa.DataType:
     if pa.types.is_map(type_):
         return pa.map_(_in_utc(type_.key_type, _below("key_value.key", old)), _in_utc(type_.item_type, _below("key_value.value", old)))
     return type_
-
-
-def _with_statistics(schema: pa.Schema) -> list[str]:
-    """The columns whose smallest and largest values go into the footer. NaN would be in neither, and engines skip by them: no floats."""
-    return [f.name for f in schema if not pa.types.is_floating(f.type) and not pa.types.is_nested(f.type)]
 
 
 def _ids(facts: pq.FileMetaData) -> tuple[int, int] | None:
