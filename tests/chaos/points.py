@@ -28,8 +28,7 @@ POINTS: dict[str, tuple[Any, str]] = {
     "commit": (Catalog, "commit"),
     "transaction": (catalog, "_write"),  # after it, all is said and nothing committed
     "flush": (refresh, "flush"),
-    "fold": (fold, "write_fold"),
-    "fold in the background": (folding, "write_fold"),
+    "fold": ((fold, folding), "write_fold"),
     "recovery": (Warehouse, "recover"),
     "sweep": (Warehouse, "_sweep"),
     "removal of files": (Files, "remove"),
@@ -74,8 +73,9 @@ class Points:
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
         self.armed: Armed | None = None
-        for point, (owner, name) in POINTS.items():
-            setattr(owner, name, self._watched(point, getattr(owner, name)))
+        for point, (owners, name) in POINTS.items():
+            for owner in owners if isinstance(owners, tuple) else (owners,):
+                setattr(owner, name, self._watched(point, getattr(owner, name)))
 
     def _watched(self, point: str, call: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(call)

@@ -71,9 +71,9 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     arrow, written = Engine.arrow, Engine.write
 
-    def seen_arrow(engine: Engine, statement: str) -> pa.Table:
+    def seen_arrow(engine: Engine, statement: str, *others: Any) -> pa.Table:
         asked.append(statement)
-        return arrow(engine, statement)
+        return arrow(engine, statement, *others)
 
     def seen_write(engine: Engine, statement: str, directory: str) -> None:
         asked.append(statement)
@@ -281,7 +281,7 @@ def test_a_full_disk_reaches_all_and_work_goes_on_afterwards(
         patched.setattr(pq.ParquetWriter, "write_table", full)
         problems = in_threads(*(lambda n=n: db.insert("events", [(n, "x")]) for n in range(THREADS)))
     assert len(problems) == THREADS
-    assert all(isinstance(problem, WarehouseError) and "No space left" in problem.message for problem in problems)
+    assert all(isinstance(problem, WarehouseError) and "no space left" in problem.message for problem in problems)
     assert not in_threads(*(lambda n=n: db.insert("events", [(n, "x")]) for n in range(THREADS)))
     assert ids(db, "events") == list(range(THREADS))
 
