@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -25,6 +24,7 @@ from slackwater.run.warehouse import Warehouse
 from slackwater.spark import start
 from slackwater.sql import kinds, parse, substitute
 from slackwater.sql.bind import bind
+from slackwater.trace import folder_at
 
 
 def connect(
@@ -45,10 +45,11 @@ def connect(
     wait        seconds to wait for another process that writes to leave, or to die
     """
     chosen = schedule_named(schedule)
-    catalog = store_named(store, Path(warehouse))
+    folder = folder_at(warehouse)
+    catalog = store_named(store, folder)
     running = start(engine)
     try:
-        return Session(Warehouse(Path(warehouse), catalog, running, chosen, read_only, wait))
+        return Session(Warehouse(folder, catalog, running, chosen, read_only, wait))
     except BaseException:
         running.stop()
         raise
@@ -125,7 +126,13 @@ class Session:
     def _rows(self, statement: str, message: str = "") -> Result:
         engine = self._warehouse.engine
         columns = [c.name for c in engine.columns_of(statement)]
-        return Result(columns, lambda: engine.arrow(statement), message, spark=lambda: engine.frame(statement))
+        return Result(
+            columns,
+            lambda: engine.arrow(statement),
+            message,
+            spark=lambda: engine.frame(statement),
+            fetch_some=lambda count: engine.arrow(statement, count),
+        )
 
     def _refresh(self, statement: kinds.Refresh) -> Result:
         snapshot = self._warehouse.catalog.snapshot()
