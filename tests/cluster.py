@@ -44,8 +44,10 @@ OPTIONS = {
     "spark.locality.wait": "0s",
     # More than a broadcast takes, and less than the tables of tests on a cluster: none of them is ever fetched whole.
     "spark.driver.maxResultSize": "48m",
-    # A task that takes longer than others is tried twice at a time.
+    # A task that takes much longer than others is tried twice at a time.
     "spark.speculation": "true",
+    "spark.speculation.quantile": "0.5",
+    "spark.speculation.minTaskRuntime": "3s",
     "spark.task.maxFailures": "2",  # a task may lose its executor once: so a test that takes more away need not wait for long
 }
 
@@ -78,8 +80,6 @@ class Cluster:
             "spark.ui.enabled": "false",
             "spark.sql.shuffle.partitions": "2",
             "spark.driver.host": "127.0.0.1",
-            "spark.driver.memory": "1g",
-            "spark.driver.extraJavaOptions": JAVA_OPTIONS,
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": str(port),
         }
@@ -114,7 +114,7 @@ class Cluster:
         """Start a program of Spark's, with a folder hidden from it, and wait until it answers at a port."""
         home = Path(pyspark.__file__).parent
         own = {"SPARK_HOME": str(home), "JAVA_HOME": str(find_java()), "SPARK_LOCAL_IP": "127.0.0.1"}
-        own |= {"SPARK_DAEMON_MEMORY": "256m", "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS}
+        own |= {"SPARK_DAEMON_MEMORY": "1g", "SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS}
         log = self.folder / f"{len(self._processes)}.log"
         with open(log, "wb") as output:
             command = [*(_hiding(hidden) if hidden else ()), str(home / "bin" / program), *arguments]

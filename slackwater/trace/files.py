@@ -77,7 +77,8 @@ class Files:
         paths: set[Path] = set()
         for directory in map(Path, directories):
             if directory.is_dir():
-                paths |= {directory.parents[1], directory.parent, directory, *directory.rglob("*")}
+                # Not all that is there: an attempt that an engine has given up may still be writing beside.
+                paths |= {directory.parents[1], directory.parent, directory, *directory.glob(f"{SIDE}=*"), *directory.glob(f"{SIDE}=*/*")}
         sync(paths)
 
     def damage(self, file: File, deep: bool = False) -> str | None:

@@ -147,7 +147,7 @@ def test_a_flush_outlives_its_executors(db: slackwater.Session, cluster: Cluster
 
 
 def test_of_two_attempts_at_a_task_one_counts(db: slackwater.Session) -> None:
-    slow = f"CASE WHEN id >= {ROWS * (TASKS - 1) // TASKS} THEN aggregate(sequence(1, 60), text, (a, i) -> sha2(a, 512)) ELSE text END"
+    slow = f"CASE WHEN id >= {ROWS * (TASKS - 1) // TASKS} THEN aggregate(sequence(1, 150), text, (a, i) -> sha2(a, 512)) ELSE text END"
     insert = Under(lambda: db.insert("t", rows_from(db, 0).selectExpr("id", f"{slow} AS text")))
     _wait(lambda: not insert.running or WORKERS in attempts(warehouse_of(db)).values())
     assert insert.running, f"no task was tried twice: {insert.problem}"
