@@ -34,6 +34,7 @@ JAVA_OPTIONS = f"-XX:TieredStopAtLevel=1 -Xss8m -Dlog4j2.configurationFile={LOG.
 # What an application asks of the cluster.
 OPTIONS = {
     "spark.cores.max": str(WORKERS),
+    "spark.sql.shuffle.partitions": str(WORKERS),
     "spark.executor.cores": "1",
     "spark.executor.memory": "512m",
     "spark.executor.extraJavaOptions": JAVA_OPTIONS,
@@ -43,7 +44,8 @@ OPTIONS = {
     # Tests are small: tasks would all go to where the first rows were.
     "spark.locality.wait": "0s",
     # More than a broadcast takes, and less than the tables of tests on a cluster: none of them is ever fetched whole.
-    "spark.driver.maxResultSize": "48m",
+    "spark.sql.autoBroadcastJoinThreshold": "4m",
+    "spark.driver.maxResultSize": "8m",
     # A task that takes much longer than others is tried twice at a time.
     "spark.speculation": "true",
     "spark.speculation.quantile": "0.5",
@@ -78,7 +80,6 @@ class Cluster:
             **SETTINGS,
             **OPTIONS,
             "spark.ui.enabled": "false",
-            "spark.sql.shuffle.partitions": "2",
             "spark.driver.host": "127.0.0.1",
             "spark.connect.grpc.binding.address": "127.0.0.1",
             "spark.connect.grpc.binding.port": str(port),

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,10 @@ import slackwater
 from slackwater.errors import SlackwaterError, WarehouseError
 from tests.cluster import WORKERS, Cluster
 
-ROWS = 600_000
+ROWS = 120_000
 TASKS = 8
-TEXT = "SELECT id, max(text) AS text, count(*) AS n FROM t GROUP BY id"
+HASHED = reduce(lambda text, _: f"sha2({text}, 512)", range(10), "max(text)")  # takes a while
+TEXT = f"SELECT id, {HASHED} AS text, count(*) AS n FROM t GROUP BY id"
 
 
 @pytest.fixture
@@ -30,9 +32,10 @@ def db(cluster: Cluster, spark_db: slackwater.Session) -> slackwater.Session:
     return spark_db
 
 
-def rows_from(db: slackwater.Session, first: int) -> Any:
-    """Rows that take the executors a while; the driver never sees them."""
-    return db.spark.range(first, first + ROWS, 1, TASKS).selectExpr("id", "sha2(sha2(CAST(id AS STRING), 512), 512) AS text")
+def rows_from(db: slackwater.Session, first: int, hashed: str = "1") -> Any:
+    """Rows that take the executors as long as they are `hashed` times; the driver never sees them."""
+    text = f"aggregate(sequence(1, {hashed}), CAST(id AS STRING), (text, turn) -> sha2(text, 512)) AS text"
+    return db.spark.range(first, first + ROWS, 1, TASKS).selectExpr("id", text)
 
 
 def warehouse_of(db: slackwater.Session) -> Path:
@@ -125,7 +128,7 @@ def test_the_driver_is_sent_only_what_was_asked_for(db: slackwater.Session) -> N
 
 @pytest.mark.parametrize("lost", [1, WORKERS])
 def test_an_insert_outlives_its_executors(db: slackwater.Session, cluster: Cluster, lost: int) -> None:
-    insert = Under(lambda: db.insert("t", rows_from(db, 0)))
+    insert = Under(lambda: db.insert("t", rows_from(db, 0, "50")))
     insert.wait_for_attempts(warehouse_of(db))
     cluster.kill(lost)
     insert.result()
@@ -147,8 +150,8 @@ def test_a_flush_outlives_its_executors(db: slackwater.Session, cluster: Cluster
 
 
 def test_of_two_attempts_at_a_task_one_counts(db: slackwater.Session) -> None:
-    slow = f"CASE WHEN id >= {ROWS * (TASKS - 1) // TASKS} THEN aggregate(sequence(1, 150), text, (a, i) -> sha2(a, 512)) ELSE text END"
-    insert = Under(lambda: db.insert("t", rows_from(db, 0).selectExpr("id", f"{slow} AS text")))
+    slowly = f"IF(id >= {ROWS * (TASKS - 1) // TASKS}, 400, 1)"  # in the last of the tasks
+    insert = Under(lambda: db.insert("t", rows_from(db, 0, slowly)))
     _wait(lambda: not insert.running or WORKERS in attempts(warehouse_of(db)).values())
     assert insert.running, f"no task was tried twice: {insert.problem}"
     insert.result()
@@ -158,7 +161,7 @@ def test_of_two_attempts_at_a_task_one_counts(db: slackwater.Session) -> None:
 
 def test_a_statement_whose_executors_keep_dying_fails_and_leaves_nothing(db: slackwater.Session, cluster: Cluster) -> None:
     db.sql("INSERT INTO t VALUES (-1, 'stays')")
-    insert = Under(lambda: db.insert("t", rows_from(db, 0)))
+    insert = Under(lambda: db.insert("t", rows_from(db, 0, "50")))
     insert.wait_for_attempts(warehouse_of(db))
     while insert.running:
         cluster.kill()
