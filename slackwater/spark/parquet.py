@@ -40,7 +40,7 @@ def write_parquet(rows: DataFrame, directory: str, spread: bool) -> None:
     rows.write.mode("overwrite").options(**WRITING).partitionBy(SIDE).parquet(_uri(directory))
     if spread:
         # Where Spark sees beforehand that there will be no rows, there is nothing to count either.
-        _check_arrived(counted.get.get("rows", 0), directory)
+        check_arrived(counted.get.get("rows", 0), directory)
 
 
 def _uri(path: str) -> str:
@@ -48,10 +48,11 @@ def _uri(path: str) -> str:
     return f"file://{path}"
 
 
-def _check_arrived(written: int, directory: str) -> None:
+def check_arrived(written: int, directory: str) -> None:
+    """Compare what an engine says that it wrote below a directory with what is there."""
     arrived = rows_below(directory)
     if arrived != written:
         raise WarehouseError(
-            f"the cluster wrote {written} rows, and {arrived} of them are in the warehouse",
+            f"the cluster wrote {written} rows, and {arrived} are in the warehouse",
             hint="all machines of the cluster and this one must see the same disk under the warehouse's path; nothing was changed",
         )
