@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 import slackwater
-from slackwater.errors import SlackwaterError
+from slackwater.errors import SlackwaterError, WarehouseError
 from tests.cluster import WORKERS, Cluster
 
 ROWS = 120_000
@@ -87,6 +88,11 @@ def found(root: Path, pattern: str) -> list[Path]:
     return []
 
 
+def attempts(root: Path) -> Counter[str]:
+    """How many attempts there are at each task that is writing."""
+    return Counter(attempt.name.rpartition("_")[0] for attempt in found(root, "traces/*/*/_temporary/0/_temporary/attempt_*"))
+
+
 def check_nothing_is_left(db: slackwater.Session) -> None:
     """The files that are there are those that the catalog names, and no attempt is among them."""
     root = warehouse_of(db)
@@ -142,6 +148,48 @@ def test_a_flush_outlives_its_executors(db: slackwater.Session, cluster: Cluster
     cluster.kill(lost)
     refresh.result()
     check_is_batch(db, rows=ROWS * 6 // 5)  # one and a half times as many ids, without every fifth
+
+
+def test_of_two_attempts_at_a_task_one_counts(db: slackwater.Session) -> None:
+    slowly = f"IF(id >= {ROWS * (TASKS - 1) // TASKS}, 400, 1)"  # in the last of the tasks
+    insert = Under(lambda: db.insert("t", rows_from(db, 0, slowly)))
+    _wait(lambda: not insert.running or WORKERS in attempts(warehouse_of(db)).values())
+    assert insert.running, f"no task was tried twice: {insert.problem}"
+    insert.result()
+    check_rows_of_one_insert(db)
+    check_nothing_is_left(db)
+
+
+def test_a_statement_whose_executors_keep_dying_fails_and_leaves_nothing(db: slackwater.Session, cluster: Cluster) -> None:
+    db.sql("INSERT INTO t VALUES (-1, 'stays')")
+    insert = Under(lambda: db.insert("t", rows_from(db, 0, "50")))
+    insert.wait_for_attempts(warehouse_of(db))
+    lost: set[str] = set()
+    while insert.running:
+        # Not before they write: a master gives up an application whose executors never come to anything.
+        begun = {file.parts[-3] for file in found(warehouse_of(db), "traces/t/*/_temporary/0/_temporary/attempt_*/_side=*/*.parquet")}
+        if not begun <= lost:
+            lost |= begun
+            cluster.kill()
+        time.sleep(0.02)
+    with pytest.raises(SlackwaterError, match="aborted|lost|Executor"):
+        insert.result()
+    assert list(db.sql("SELECT * FROM t")) == [(-1, "stays")]
+    check_nothing_is_left(db)
+    db.insert("t", rows_from(db, 0))
+    db.sql("REFRESH VIEW v")
+    check_is_batch(db, rows=ROWS + 1)
+
+
+def test_rows_that_a_machine_wrote_to_its_own_disk_are_missed(db: slackwater.Session, cluster: Cluster) -> None:
+    if not cluster.has_unshared:
+        pytest.skip("this system does not let us give a process a disk of its own")
+    with slackwater.connect(cluster.unshared / "warehouse", engine=db.spark) as unshared:
+        unshared.sql("CREATE TABLE t (id BIGINT, text STRING)")
+        with pytest.raises(WarehouseError, match=f"the cluster wrote {ROWS} rows, and [0-9]+ are in the warehouse"):
+            unshared.insert("t", rows_from(unshared, 0))
+        assert list(unshared.sql("SELECT * FROM t")) == []
+        check_nothing_is_left(unshared)
 
 
 def _wait(until: Callable[[], object]) -> None:
