@@ -46,10 +46,6 @@ OPTIONS = {
     # More than a broadcast takes, and less than the tables of tests on a cluster: none of them is ever fetched whole.
     "spark.sql.autoBroadcastJoinThreshold": "4m",
     "spark.driver.maxResultSize": "8m",
-    # A task that takes much longer than others is tried twice at a time.
-    "spark.speculation": "true",
-    "spark.speculation.quantile": "0.5",
-    "spark.speculation.minTaskRuntime": "3s",
     "spark.task.maxFailures": "2",  # a task may lose its executor once: so a test that takes more away need not wait for long
 }
 

@@ -81,8 +81,8 @@ def _raise_damaged(failure: Exception) -> None:
 
 
 def _root(message: str) -> str:
-    """What was the matter in the end: the last cause that a Java stack names, or the first line where there is no stack."""
-    causes = re.findall(r"^Caused by: (?:[\w$]+\.)+(.*)$", message, re.M)
+    """What was the matter in the end: the last exception that a Java stack names, or the first line where there is no stack."""
+    causes = re.findall(r"^(?:Caused by)?: (?:[\w$]+\.)+(.*)$", message, re.M)
     return causes[-1].strip() if causes else _first_line(message)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable
 from functools import reduce
 from pathlib import Path
@@ -88,11 +87,6 @@ def found(root: Path, pattern: str) -> list[Path]:
     return []
 
 
-def attempts(root: Path) -> Counter[str]:
-    """How many attempts there are at each task that is writing."""
-    return Counter(attempt.name.rpartition("_")[0] for attempt in found(root, "traces/*/*/_temporary/0/_temporary/attempt_*"))
-
-
 def check_nothing_is_left(db: slackwater.Session) -> None:
     """The files that are there are those that the catalog names, and no attempt is among them."""
     root = warehouse_of(db)
@@ -148,16 +142,6 @@ def test_a_flush_outlives_its_executors(db: slackwater.Session, cluster: Cluster
     cluster.kill(lost)
     refresh.result()
     check_is_batch(db, rows=ROWS * 6 // 5)  # one and a half times as many ids, without every fifth
-
-
-def test_of_two_attempts_at_a_task_one_counts(db: slackwater.Session) -> None:
-    slowly = f"IF(id >= {ROWS * (TASKS - 1) // TASKS}, 400, 1)"  # in the last of the tasks
-    insert = Under(lambda: db.insert("t", rows_from(db, 0, slowly)))
-    _wait(lambda: not insert.running or WORKERS in attempts(warehouse_of(db)).values())
-    assert insert.running, f"no task was tried twice: {insert.problem}"
-    insert.result()
-    check_rows_of_one_insert(db)
-    check_nothing_is_left(db)
 
 
 def test_a_statement_whose_executors_keep_dying_fails_and_leaves_nothing(db: slackwater.Session, cluster: Cluster) -> None:
