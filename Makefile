@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help demo test test-postgres conformance lint format cases fuzz mutants chaos profile-refresh peers clean
+.PHONY: help demo test test-postgres test-cluster conformance lint format cases fuzz mutants chaos profile-refresh peers clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -23,13 +23,17 @@ demo: $(READY) ## the car plant: data arrives, views move, and what each step co
 	$(RUN) -m examples.car_plant
 
 test: $(READY) ## everything that must hold and needs no server, in under 20 minutes on two cores
-	$(RUN) -m pytest -m "not postgres" --numprocesses 2 --dist loadgroup $(ARGS)
+	$(RUN) -m pytest -m "not postgres and not cluster" --numprocesses 2 --dist loadgroup $(ARGS)
 
 test-postgres: $(READY) ## shared warehouses, on PostgreSQL servers of the tests' own
 	$(RUN) -m pytest -m postgres --numprocesses 2 $(ARGS)
 
+test-cluster: $(READY) ## on a Spark cluster of the tests' own, then through Spark Connect; some of the cases, EVERY=1 for all
+	for place in cluster connect; do SLACKWATER_EVERY=$(or $(EVERY),18) $(RUN) -m pytest --spark $$place -k "spark and not sail" \
+		tests/spark/test_cluster.py tests/spark/test_few_rows.py tests/spark/test_given_session.py tests/test_cases.py $(ARGS) || exit; done
+
 conformance: $(READY) ## every case file on Spark, and on Sail under every schedule
-	SLACKWATER_ALL_CASES=1 $(RUN) -m pytest --numprocesses 2 --dist loadgroup tests/test_cases.py $(ARGS)
+	SLACKWATER_EVERY=1 $(RUN) -m pytest --numprocesses 2 --dist loadgroup tests/test_cases.py $(ARGS)
 
 lint: $(READY) ## style and types
 	$(RUN) -m ruff check .

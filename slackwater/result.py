@@ -14,14 +14,20 @@ SHOWN = 20
 
 
 class Result:
-    """Rows, a message, or both. Rows are fetched when they are first asked for, and then kept."""
+    """Rows, a message, or both. Rows are fetched when they are first asked for, and then kept; to show some, no more are fetched."""
 
     def __init__(
-        self, columns: list[str], fetch: Callable[[], pa.Table], message: str = "", spark: Callable[[], Any] | None = None
+        self,
+        columns: list[str],
+        fetch: Callable[[], pa.Table],
+        message: str = "",
+        spark: Callable[[], Any] | None = None,
+        fetch_some: Callable[[int], pa.Table] | None = None,
     ) -> None:
         self.columns = columns
         self.message = message
         self._fetch = fetch
+        self._fetch_some = fetch_some
         self._spark = spark
         self._rows: pa.Table | None = None
         self._is_text = False
@@ -55,8 +61,7 @@ class Result:
         return self._spark() if self._spark is not None else None
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        table = self.to_arrow()
-        yield from zip(*(column.to_pylist() for column in table.columns), strict=True) if table.num_columns else ()
+        yield from _tuples(self.to_arrow())
 
     def __len__(self) -> int:
         return int(self.to_arrow().num_rows)
@@ -68,16 +73,25 @@ class Result:
         """As a table for people."""
         if not self.columns or self._is_text:
             return self.message
-        shown = [["NULL" if value is None else str(value) for value in row] for row in _first(self, rows)]
+        first = self._first(rows + 1)
+        shown = [["NULL" if value is None else str(value) for value in row] for row in _tuples(first.slice(0, rows))]
         widths = [max([len(name), *(len(row[i]) for row in shown)]) for i, name in enumerate(self.columns)]
         lines = ["  ".join(name.ljust(width) for name, width in zip(self.columns, widths, strict=True)).rstrip()]
         lines.append("  ".join("-" * width for width in widths))
         lines += ["  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip() for row in shown]
-        if len(self) > rows:
-            lines.append(f"... {len(self) - rows} more rows")
+        if first.num_rows > rows:
+            lines.append("... more rows" if self._rows is None else f"... {len(self) - rows} more rows")
         if self.message:
             lines.append(self.message)
         return "\n".join(lines)
+
+    def _first(self, count: int) -> pa.Table:
+        if self._rows is None and self._fetch_some is not None:
+            first = self._fetch_some(count)
+            if first.num_rows < count:
+                self._rows = first  # which is all of them
+            return first
+        return self.to_arrow().slice(0, count)
 
     __str__ = text
 
@@ -85,6 +99,5 @@ class Result:
         return f"Result({self.message!r})" if self.message else f"Result(columns={self.columns})"
 
 
-def _first(result: Result, count: int) -> Iterator[tuple[Any, ...]]:
-    table = result.to_arrow().slice(0, count)
-    yield from zip(*(column.to_pylist() for column in table.columns), strict=True)
+def _tuples(table: pa.Table) -> Iterator[tuple[Any, ...]]:
+    yield from zip(*(column.to_pylist() for column in table.columns), strict=True) if table.num_columns else ()

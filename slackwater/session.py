@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -28,6 +27,7 @@ from slackwater.run.warehouse import Warehouse
 from slackwater.spark import start
 from slackwater.sql import kinds, parse, substitute
 from slackwater.sql.bind import bind
+from slackwater.trace import folder_at
 
 
 def connect(
@@ -54,10 +54,11 @@ def connect(
     chooser = chooser_named(choose or os.environ.get("SLACKWATER_CHOOSE", "cost"))
     chosen = schedule_named(schedule)
     folds = folding_named(folding)
-    catalog = store_named(store, Path(warehouse))
+    folder = folder_at(warehouse)
+    catalog = store_named(store, folder)
     running = start(engine)
     try:
-        opened = Warehouse(Path(warehouse), catalog, running, chosen, read_only, wait, chooser)
+        opened = Warehouse(folder, catalog, running, chosen, read_only, wait, chooser)
         fold_when(folds, opened)
         return Session(opened)
     except BaseException:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
-from slackwater.spark.start import SAIL_SETTINGS, SETTINGS
+from slackwater.spark.start import LOCAL_SETTINGS, SAIL_SETTINGS, SETTINGS
 from tests.cases import Case, Change, Step, Table
 from tests.oracle import difference
 from tests.values import Row, arrow_table, rows_of, write_row
@@ -64,7 +64,7 @@ REMOTE = "SPARK_CONNECT_MODE_ENABLED"
 def talking_to(engine: str) -> Iterator[None]:
     """Let pyspark know which of the two it is about to deal with."""
     before = os.environ.pop(REMOTE, None)
-    if engine == "sail":
+    if engine in ("sail", "connect"):
         os.environ[REMOTE] = "1"
     try:
         yield
@@ -74,25 +74,27 @@ def talking_to(engine: str) -> Iterator[None]:
             os.environ[REMOTE] = before
 
 
-def open_spark() -> Any:
-    """Spark in local mode, set up for many tiny queries."""
+def open_spark(master: str = "local[2]", extra: Mapping[str, str] | None = None) -> Any:
+    """Spark with its driver in this process, set up for many tiny queries."""
     with talking_to("spark"):
-        return _open_spark()
+        return _open_spark(master, extra or {})
 
 
-def _open_spark() -> Any:
+def _open_spark(master: str, extra: Mapping[str, str]) -> Any:
     from pyspark.sql import SparkSession
 
     options = {
         **SETTINGS,
+        **LOCAL_SETTINGS,
         "spark.sql.shuffle.partitions": "1",
         "spark.default.parallelism": "1",
         "spark.driver.host": "127.0.0.1",
         # A JVM of tests compiles much and runs it once: the second compiler costs more than it gives.
         "spark.driver.extraJavaOptions": SETTINGS["spark.driver.extraJavaOptions"] + " -XX:TieredStopAtLevel=1 -Xss8m",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        **extra,
     }
-    builder = SparkSession.builder.master("local[2]").appName("slackwater tests")
+    builder = SparkSession.builder.master(master).appName("slackwater tests")
     for name, value in options.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()

@@ -10,11 +10,20 @@ from typing import Any
 import pytest
 
 import slackwater
-from tests.batch import open_engine, open_spark, talking_to
+from tests.batch import open_engine, talking_to
+from tests.cluster import Cluster, is_remote, open_at
 from tests.postgres import Server, find_binaries
 
 os.environ.setdefault("RUST_LOG", "off")
 os.environ.setdefault("SLACKWATER_CHOOSE", "incremental")  # rows are so few here that a change rule would seldom be the cheaper way
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--spark",
+        default="local",
+        help="where Spark runs: local, in this process; cluster or connect, which the tests start; or the address of a master or server",
+    )
 
 
 @pytest.fixture(scope="session")
@@ -24,12 +33,33 @@ def sail_session() -> Iterator[Any]:
         yield session
 
 
+@pytest.fixture(scope="session")
+def spark_place(pytestconfig: pytest.Config, request: pytest.FixtureRequest) -> str:
+    """Where Spark is, by `--spark`."""
+    place: str = pytestconfig.getoption("spark")
+    if place == "cluster":
+        place = request.getfixturevalue("cluster").master
+    if place == "connect":
+        place = request.getfixturevalue("cluster").start_connect()
+    return place
+
+
 @pytest.fixture(scope="module")
-def spark_session(sail_session: Any) -> Iterator[Any]:
-    """Spark in this process. After Sail, because pyspark reaches for no server while it has a JVM; gone with the module, as it should."""
-    session = open_spark()
+def spark_session(sail_session: Any, spark_place: str) -> Iterator[Any]:
+    """Spark. After Sail, because pyspark reaches for no server while it has a JVM; gone with the module, as it should."""
+    session = open_at(spark_place)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def cluster(pytestconfig: pytest.Config) -> Iterator[Cluster]:
+    """The cluster that Spark runs on, if the tests have one of their own."""
+    if pytestconfig.getoption("spark") not in ("cluster", "connect"):
+        pytest.skip("needs --spark cluster or --spark connect")
+    cluster = Cluster()
+    yield cluster
+    cluster.remove()
 
 
 @pytest.fixture(scope="session")
@@ -50,9 +80,12 @@ def sail_db(sail_session: Any, tmp_path: Path) -> Iterator[slackwater.Session]:
 
 
 @pytest.fixture
-def spark_db(spark_session: Any, tmp_path: Path) -> Iterator[slackwater.Session]:
+def spark_db(spark_session: Any, spark_place: str, tmp_path: Path) -> Iterator[slackwater.Session]:
     """A fresh warehouse on Spark."""
-    with talking_to("spark"), slackwater.connect(tmp_path / "warehouse", engine=spark_session, folding="refresh") as db:
+    with (
+        talking_to("connect" if is_remote(spark_place) else "spark"),
+        slackwater.connect(tmp_path / "warehouse", engine=spark_session, folding="refresh") as db,
+    ):
         yield db
 
 
@@ -60,8 +93,9 @@ def spark_db(spark_session: Any, tmp_path: Path) -> Iterator[slackwater.Session]
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What asks for a server is marked. Two processes share the tests, and what takes longest is begun first."""
     for item in items:
-        if "postgres" in getattr(item, "fixturenames", ()):
-            item.add_marker("postgres")
+        for server in ("postgres", "cluster"):
+            if server in getattr(item, "fixturenames", ()):
+                item.add_marker(server)
     items.sort(key=_turn)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -60,23 +61,24 @@ def answer(query: str, snapshot: Snapshot, warehouse: Warehouse, answers: Answer
     if key is not None and (kept := answers.get(key)) is not None:
         return Result(kept.column_names, lambda: kept, message, spark=lambda: engine.frame(statement))
 
-    def fetch(frame: Any) -> pa.Table:
+    def fetch(frame: Any, most: int | None = None) -> pa.Table:
         try:
-            rows = engine.arrow(statement, frame)
+            rows = engine.arrow(statement, frame, most)
         except Damaged:
             now = warehouse.catalog.snapshot()
             if now.number == snapshot.number:
                 raise
             # Whoever asks for rows long after the statement may find them folded away: then as of now.
-            return engine.arrow(readable(query, now, warehouse))
-        if key is not None:
+            return engine.arrow(readable(query, now, warehouse), most=most)
+        if key is not None and (most is None or rows.num_rows < most):
             answers.put(key, rows)
         return rows
 
     return computed(statement, engine, message, fetch)
 
 
-def computed(statement: str, engine: Engine, message: str = "", fetch: Callable[[Any], pa.Table] | None = None) -> Result:
+def computed(statement: str, engine: Engine, message: str = "", fetch: Callable[..., pa.Table] | None = None) -> Result:
     """What the engine answers to a statement of its own."""
     frame = engine.frame(statement)
-    return Result(list(frame.columns), lambda: fetch(frame) if fetch else engine.arrow(statement, frame), message, spark=lambda: frame)
+    rows = fetch or partial(engine.arrow, statement)
+    return Result(list(frame.columns), lambda: rows(frame), message, spark=lambda: frame, fetch_some=lambda count: rows(frame, count))

@@ -23,6 +23,7 @@ from slackwater.plan.nodes import Expression
 from slackwater.plan.render import quote, sql
 from slackwater.spark.arrow import arrow_schema
 from slackwater.spark.failures import reading_files, writing_files
+from slackwater.spark.parquet import read_parquet, write_parquet
 from slackwater.spark.read_by import ReadBy, names_in
 from slackwater.trace import VERSION, File, Files, Reading, Trace
 
@@ -55,6 +56,8 @@ class Engine:
         self._types: dict[tuple[str, ...], list[str]] = {}
         self._lock = threading.RLock()
         self.is_sail = self._takes_names_as_they_are()
+        # Whether other machines than this one may read and write our files.
+        self.is_spread = not self.is_sail and not self.spark.conf.get("spark.master", "local").startswith("local")
 
     @property
     def takes_hints(self) -> bool:
@@ -167,7 +170,10 @@ class Engine:
         return name
 
     def _parquet(self, of: Sequence[Any], columns: Sequence[Column], files: Files) -> DataFrame:
-        return self.spark.read.schema(_ddl(columns)).parquet(*(files.full(file) for file in of))
+        paths = [files.full(file) for file in of]
+        if self.is_sail:
+            return self.spark.read.schema(_ddl(columns)).parquet(*paths)
+        return read_parquet(self.spark, _ddl(columns), paths)
 
     def _known(self, name: str) -> object:
         """What we gave a name to, if we did; it is now the last to be forgotten."""
@@ -200,10 +206,11 @@ class Engine:
 
     # Running.
 
-    def arrow(self, statement: str, frame: DataFrame | None = None) -> pa.Table:
-        """A query's rows; of its frame, where there is one: it is analysed once."""
+    def arrow(self, statement: str, frame: DataFrame | None = None, most: int | None = None) -> pa.Table:
+        """A query's rows, or the first of them, in this process; of its frame, where there is one: it is analysed once."""
         with self._running(statement):
-            return (self.spark.sql(statement) if frame is None else frame).toArrow()
+            rows = self.spark.sql(statement) if frame is None else frame
+            return (rows if most is None else rows.limit(most)).toArrow()
 
     def frame(self, statement: str) -> DataFrame:
         """A query that the engine has understood, and not run."""
@@ -223,7 +230,11 @@ class Engine:
     def write(self, statement: str, directory: str) -> None:
         """A flush: its rows as Parquet below `directory`, arrivals and departures in folders of their own."""
         with writing_files(directory), self._running(statement):
-            self.spark.sql(statement).write.mode("overwrite").partitionBy(SIDE).parquet(directory)
+            rows = self.spark.sql(statement)
+            if self.is_sail:
+                rows.write.mode("overwrite").partitionBy(SIDE).parquet(directory)
+            else:
+                write_parquet(rows, directory, self.is_spread)
 
 
 def _ddl(columns: Sequence[Column]) -> str:

@@ -25,9 +25,7 @@ LOG = Path(__file__).with_name("log4j2.properties")
 
 # Settings of the Spark that we start, each with its reason.
 SETTINGS = {
-    "spark.ui.enabled": "false",  # a port and a thread pool that an embedded engine does not need
     "spark.sql.session.timeZone": "UTC",  # the same answer on every machine
-    "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),  # 200 tasks for a small flush cost more than the flush
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",  # a trace names its files: no listing job
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # fewer, larger files
     "spark.sql.autoBroadcastJoinThreshold": "32m",
@@ -37,6 +35,14 @@ SETTINGS = {
     "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={LOG.as_uri()}",
     "spark.sql.debug.maxToStringFields": "200",
     "spark.ui.showConsoleProgress": "false",  # progress is ours to show
+}
+
+# And those of one that has this process for a machine. A cluster has more cores than we can count here, and a page that shows them at work.
+LOCAL_SETTINGS = {
+    "spark.ui.enabled": "false",  # a port and a thread pool that an embedded engine does not need
+    "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),  # 200 tasks for a small flush cost more than the flush
+    "spark.driver.host": "localhost",
+    "spark.driver.bindAddress": "127.0.0.1",
 }
 
 # Settings of the Sail that we start.
@@ -64,8 +70,7 @@ def start(engine: str | SparkSession | Any) -> Engine:
     if engine == "sail":
         return _sail()
     if engine.startswith("sc://"):
-        remote = SparkSession.builder.remote(engine).create()
-        return Engine(remote, "connect", remote.stop)
+        return _connect(engine)
     return _spark("local[*]" if engine == "spark" else engine)
 
 
@@ -82,13 +87,20 @@ def _spark(master: str) -> Engine:
     # Another session of this process may already have started Spark: then it is shared, and stays when ours is closed.
     shared = SparkSession.getActiveSession() is not None
     builder = SparkSession.builder.master(master).appName("slackwater")
-    if master.startswith("local"):
-        builder = builder.config("spark.driver.host", "localhost").config("spark.driver.bindAddress", "127.0.0.1")
-    for key, value in SETTINGS.items():
+    for key, value in {**SETTINGS, **(LOCAL_SETTINGS if master.startswith("local") else {})}.items():
         builder = builder.config(key, value)
     builder = builder.config("spark.sql.warehouse.dir", os.path.join(tempfile.gettempdir(), "slackwater-spark"))
     spark = builder.getOrCreate()
     return Engine(spark, "spark", (lambda: None) if shared else spark.stop)
+
+
+def _connect(url: str) -> Engine:
+    """A session on a server is ours, its Spark is not: what belongs to a session is set, the rest is as the server was started."""
+    spark = SparkSession.builder.remote(url).create()
+    for key, value in SETTINGS.items():
+        if key.startswith("spark.sql."):
+            spark.conf.set(key, value)
+    return Engine(spark, "connect", spark.stop)
 
 
 def _sail() -> Engine:

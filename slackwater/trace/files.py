@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 from collections.abc import Iterable
 from dataclasses import replace
@@ -27,6 +28,18 @@ from slackwater.trace.unwritable import HINTS, writing
 from slackwater.trace.write import write_rows
 
 RETIRED = "_retired"  # the mark of a batch that readers of an older snapshot may still be reading
+
+
+def folder_at(place: str | os.PathLike[str]) -> Path:
+    """The folder that a warehouse is in. `file://` may stand before it."""
+    scheme = re.match(r"([a-z][a-z0-9+.-]+):/", str(place))  # a Path has made one slash of two
+    if scheme is None:
+        return Path(place)
+    if scheme[1] != "file":
+        raise WarehouseError(
+            f'a warehouse cannot be at "{scheme[1]}://" yet', hint="use a folder; for a cluster, one on a disk that all machines share"
+        )
+    return Path("/" + str(place).removeprefix("file:").lstrip("/"))
 
 
 class Files:
@@ -67,7 +80,8 @@ class Files:
         paths: set[Path] = set()
         for directory in map(Path, directories):
             if directory.is_dir():
-                paths |= {directory.parents[1], directory.parent, directory, *directory.rglob("*")}
+                # Not all that is there: an attempt that an engine has given up may still be writing beside.
+                paths |= {directory.parents[1], directory.parent, directory, *directory.glob(f"{SIDE}=*"), *directory.glob(f"{SIDE}=*/*")}
         with writing(self.root):
             sync(paths)
 
@@ -168,6 +182,11 @@ class Files:
         """The directories that no (trace, step) in the store names."""
         real = {(quote(trace, safe=""), step) for trace, step in known}
         return [str(step) for step in sorted((self.root / "traces").glob("*/*")) if (step.parent.name, step.name) not in real]
+
+
+def rows_below(directory: str) -> int:
+    """How many rows were written below a directory, by the footers of its files."""
+    return sum(pq.read_metadata(path).num_rows for path in Path(directory).glob(f"{SIDE}=*/*.parquet"))
 
 
 def _contents(path: str, columns: list[str] | None) -> pa.Table:

@@ -21,11 +21,25 @@ def in_new_york(spark_session: Any) -> Iterator[None]:
     yield from _set(spark_session, "spark.sql.session.timeZone", "America/New_York")
 
 
+@pytest.fixture
+def on_hdfs(spark_session: Any) -> Iterator[None]:
+    """A cluster's own file system, which is where Spark looks for a path that does not say otherwise. Nobody is there."""
+    yield from _set(spark_session, "fs.defaultFS", "hdfs://127.0.0.1:1")
+
+
+@pytest.fixture
+def overlooking(spark_session: Any) -> Iterator[None]:
+    yield from _set(spark_session, "spark.sql.files.ignoreCorruptFiles", "true")
+
+
 def _set(session: Any, setting: str, value: str) -> Iterator[None]:
-    before = session.conf.get(setting)
+    before = session.conf.get(setting, None)
     session.conf.set(setting, value)
     yield
-    session.conf.set(setting, before)
+    if before is None:
+        session.conf.unset(setting)
+    else:
+        session.conf.set(setting, before)
 
 
 @pytest.mark.xdist_group("spark")
@@ -58,3 +72,23 @@ def test_times_stay_what_they_are_in_a_session_with_a_zone(in_new_york: None, sp
     assert seconds == [1719849600, 1710055800, 1730611800, 1730615400]
     view, batch = spark_db.sql("SELECT * FROM v ORDER BY id").to_arrow(), spark_db.recompute("v").to_arrow().sort_by("id")
     assert view.to_pylist() == batch.to_pylist()
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_warehouse_is_a_folder_also_where_spark_lives_on_hdfs(on_hdfs: None, spark_db: slackwater.Session) -> None:
+    spark_db.sql("CREATE TABLE t (id INT)")
+    spark_db.sql("CREATE MATERIALIZED VIEW v AS SELECT id % 3 AS g, count(*) AS n FROM t GROUP BY 1")
+    spark_db.insert("t", spark_db.spark.range(3000).selectExpr("CAST(id AS INT) AS id"))
+    assert sorted(spark_db.sql("SELECT * FROM v")) == [(0, 1000), (1, 1000), (2, 1000)]
+    assert list(spark_db.sql("SELECT count(*) FROM t")) == [(3000,)]
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_damaged_file_is_not_overlooked(overlooking: None, spark_db: slackwater.Session) -> None:
+    spark_db.sql("CREATE TABLE t (id INT)")
+    spark_db.insert("t", spark_db.spark.range(3000).selectExpr("CAST(id AS INT) AS id"))
+    for file in spark_db._warehouse.files.root.rglob("*.parquet"):
+        file.write_bytes(bytes(file.stat().st_size))
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)  # Hadoop's own checksum would be noticed first
+    with pytest.raises(slackwater.WarehouseError, match='of "t"'):
+        spark_db.sql("SELECT count(*) FROM t WHERE id > 1").to_arrow()

@@ -18,6 +18,14 @@ Caused by: java.io.IOException: No space left on device
 """
 
 
+LOST_SAID = "SparkException: Job aborted due to stage failure: ExecutorLostFailure (executor 4 exited) Reason: Command exited with code 137"
+LOST = f"""An error occurred while calling o728.parquet.
+: org.apache.spark.{LOST_SAID}
+Driver stacktrace:
+\tat org.apache.spark.scheduler.DAGScheduler.failJobAndIndependentStages(DAGScheduler.scala:2844)
+"""
+
+
 def failing(message: str) -> Exception:
     """An error as the bridge to Java raises it, which it cannot without a JVM."""
     kind: type[Exception] = type("Py4JJavaError", (Exception,), {"__module__": "py4j.protocol"})
@@ -26,7 +34,11 @@ def failing(message: str) -> Exception:
 
 @pytest.mark.parametrize(
     ("message", "said"),
-    [(STACK, "IOException: No space left on device"), ("Answer from Java side is empty", "Answer from Java side is empty")],
+    [
+        (STACK, "IOException: No space left on device"),
+        (LOST, LOST_SAID),
+        ("Answer from Java side is empty", "Answer from Java side is empty"),
+    ],
 )
 def test_the_last_cause_is_told(message: str, said: str) -> None:
     with pytest.raises(WarehouseError) as told, translated("SELECT 1"):

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from slackwater.delta import ADDED, ID, KEPT, REMOVED
+from slackwater.errors import WarehouseError
 from slackwater.plan import Column
-from slackwater.trace import VERSION, Batch, Files, Trace
+from slackwater.trace import VERSION, Batch, Files, Trace, folder_at
 
 # A group that comes, changes twice and goes, beside one that stays: what arrived and what left, batch by batch.
 HISTORY: tuple[tuple[dict[str, int], dict[str, int]], ...] = (
@@ -55,3 +56,14 @@ def _rows(table: pa.Table) -> dict[str, int]:
     found = {row[ID]: row["a"] for row in table.to_pylist()}
     assert len(found) == table.num_rows
     return found
+
+
+def test_a_warehouse_is_a_folder() -> None:
+    assert folder_at("w") == Path("w")
+    assert folder_at("file:///mnt/w") == folder_at(Path("file:///mnt/w").as_posix()) == Path("/mnt/w")
+
+
+@pytest.mark.parametrize("place", ["s3a://bucket/w", "hdfs://name:8020/w", Path("s3://bucket/w")])
+def test_an_object_store_is_not_taken_for_a_folder(place: str | Path) -> None:
+    with pytest.raises(WarehouseError, match=r'cannot be at "(s3a|hdfs|s3)://" yet'):
+        folder_at(place)
