@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from slackwater.delta import inner_join
 from slackwater.delta.rows import ALL, KEPT, NEW, OLD, STATE, Change, Rows, keep_outputs, together
-from slackwater.delta.touched import partners, rivals
+from slackwater.delta.touched import meeting, partners, rivals
 from slackwater.plan import Column, Generate, Join, Output, Project, column, conjunction, conjuncts
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def _met(node: Join, left: Change, derive: Derivation) -> Change | None:
 
 def _turned(node: Join, right: Change, named: bool, derive: Derivation) -> Change:
     """Kept left rows whose partners all moved the same way. If they arrive, a semi join gains the row and an anti join loses it."""
-    touched = _join(derive.at(node.left, KEPT, named), right.rows, node, "semi")
+    left = derive.at(node.left, KEPT, named)
+    touched = replace(left, plan=meeting(left.plan, right.rows.plan, node.condition))
     others = rivals(touched.plan, derive.at(node.right, KEPT, False).plan, right.rows.plan, node.condition)
     alone = replace(touched, plan=Join(touched.plan, others, "anti", node.condition))
     gains = node.kind == "semi"
@@ -83,7 +84,7 @@ def _turned(node: Join, right: Change, named: bool, derive: Derivation) -> Chang
     return Change(Rows(Project(only, (*kept, Output(Column(state, "boolean"), arrives))), alone.id, state))
 
 
-def _join(left: Rows, right: Rows, node: Join, kind: str | None = None, narrow: bool = False) -> Rows:
+def _join(left: Rows, right: Rows, node: Join, narrow: bool = False) -> Rows:
     """Join on the node's condition. `narrow`: the left side is small, so read only the partners it can have."""
     other = partners(left.plan, right.plan, node.condition) if narrow else right.plan
-    return replace(left, plan=Join(left.plan, other, kind or node.kind, node.condition))
+    return replace(left, plan=Join(left.plan, other, node.kind, node.condition))

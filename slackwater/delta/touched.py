@@ -30,26 +30,37 @@ from slackwater.plan.nodes import Column, Expression
 MOST_SCANS_TWICE = 3
 
 
-def restrict(plan: Node, keys: Sequence[str], touched: Node) -> Node:
+def restrict(plan: Node, keys: Sequence[str], touched: Node, equal: type[exp.Binary] = exp.NullSafeEQ) -> Node:
     """The rows of `plan` whose `keys` are among the rows of `touched`, its columns in the same order. NULL is a key like any other."""
     if isinstance(plan, Filter):
-        return plan.with_inputs(restrict(plan.input, keys, touched))
+        return plan.with_inputs(restrict(plan.input, keys, touched, equal))
     if isinstance(plan, Project):
         by_name = {output.name: output.expression for output in plan.outputs}
         if all(isinstance(by_name[key], exp.Column) for key in keys):
-            return plan.with_inputs(restrict(plan.input, [by_name[key].name for key in keys], touched))
+            return plan.with_inputs(restrict(plan.input, [by_name[key].name for key in keys], touched, equal))
     if isinstance(plan, Generate) and set(keys) <= set(plan.input.names):
-        return plan.with_inputs(restrict(plan.input, keys, touched))
+        return plan.with_inputs(restrict(plan.input, keys, touched, equal))
     if isinstance(plan, Union):
         positions = [plan.names.index(key) for key in keys]
-        return plan.with_inputs(*(restrict(branch, [branch.names[p] for p in positions], touched) for branch in plan.branches))
+        return plan.with_inputs(*(restrict(branch, [branch.names[p] for p in positions], touched, equal) for branch in plan.branches))
     if isinstance(plan, Join):
         if set(keys) <= set(plan.left.names) and plan.kind != "full":
-            return plan.with_inputs(restrict(plan.left, keys, touched), plan.right)
+            right = plan.right if plan.kind == "inner" else _partners_by_key(plan, keys, touched, equal)
+            return plan.with_inputs(restrict(plan.left, keys, touched, equal), right)
         if set(keys) <= set(plan.right.names) and plan.kind == "inner":
-            return plan.with_inputs(plan.left, restrict(plan.right, keys, touched))
-    conditions = [exp.NullSafeEQ(this=column(key), expression=column(name)) for key, name in zip(keys, touched.names, strict=True)]
+            return plan.with_inputs(plan.left, restrict(plan.right, keys, touched, equal))
+    conditions = [equal(this=column(key), expression=column(name)) for key, name in zip(keys, touched.names, strict=True)]
     return Join(plan, touched, "semi", conjunction(conditions))
+
+
+def _partners_by_key(join: Join, keys: Sequence[str], touched: Node, equal: type[exp.Binary]) -> Node:
+    """The rows of a join's right side that can meet left rows with touched keys, where the condition compares these keys with columns."""
+    compared = {there.name: here.name for here, there in _equalities(join.left, join.right, join.condition) if _are_columns(here, there)}
+    both = [(compared[key], c) for key, c in zip(keys, touched.columns, strict=True) if key in compared]
+    if not both or _is_dear(touched):
+        return join.right
+    wanted = Project(touched, tuple(Output(c, column(c.name)) for _, c in both))
+    return restrict(join.right, [name for name, _ in both], wanted, equal)
 
 
 def touched_keys(moved: Node, keys: Sequence[str], fresh: str) -> Node:
@@ -61,10 +72,18 @@ def touched_keys(moved: Node, keys: Sequence[str], fresh: str) -> Node:
 
 def partners(left: Node, right: Node, condition: Expression | None) -> Node:
     """The rows of `right` that can meet a row of `left`, by the equalities in the condition; all of `right` when there are none."""
-    # To look the partners up, the left rows are computed a second time: that must stay cheaper than reading all of the right side.
-    if sum(isinstance(node, Scan) for node in left.walk()) > MOST_SCANS_TWICE:
+    if _is_dear(left):
         return right
     return _looked_up(right, left, _equalities(left, right, condition))
+
+
+def meeting(left: Node, right: Node, condition: Expression | None) -> Node:
+    """The rows of `left` that meet one of few rows of `right`, looked up where the columns that are compared come from."""
+    pairs = [(here, there) for here, there in _equalities(left, right, condition) if isinstance(there, exp.Column)]
+    if pairs:
+        wanted = Project(right, tuple(Output(Column(f"wanted_{i}", "string"), here.copy()) for i, (here, _) in enumerate(pairs)))
+        left = restrict(left, [there.name for _, there in pairs], wanted, exp.EQ)
+    return left if pairs and len(pairs) == len(conjuncts(condition)) else Join(left, right, "semi", condition)
 
 
 def rivals(left: Node, right: Node, moved: Node, condition: Expression | None) -> Node:
@@ -93,6 +112,15 @@ def _looked_up(rows: Node, wanted: Node, equalities: Sequence[tuple[Expression, 
     values = Project(wanted, tuple(Output(Column(f"wanted_{i}", "string"), there.copy()) for i, (_, there) in enumerate(equalities)))
     conditions = [exp.EQ(this=here.copy(), expression=column(f"wanted_{i}")) for i, (here, _) in enumerate(equalities)]
     return Join(rows, values, "semi", conjunction(conditions))
+
+
+def _is_dear(plan: Node) -> bool:
+    """What is looked for is computed a second time: that must stay cheaper than reading all of what it is looked for in."""
+    return sum(isinstance(node, Scan) for node in plan.walk()) > MOST_SCANS_TWICE
+
+
+def _are_columns(*expressions: Expression) -> bool:
+    return all(isinstance(each, exp.Column) for each in expressions)
 
 
 def _within(expression: Expression, node: Node) -> bool:

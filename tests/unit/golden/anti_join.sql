@@ -14,6 +14,11 @@ SELECT 'added' AS _side, _id, name_8 FROM (
 )
 
 -- v/1, keep: arrivals only
+WITH part_1 AS (
+  SELECT `customer_4` AS wanted_0 FROM (
+    SELECT customer AS customer_4 FROM `orders@added`
+  )
+)
 SELECT IF(`_state_name_8`, 'added', 'removed') AS _side, `_id_name_8` AS _id, name_8 FROM (
   SELECT `name_2` AS name_8, `_id_id_1` AS _id_name_8, `_state_id_1` AS _state_name_8 FROM (
     SELECT id_1, name_2, _id_id_1, _state_id_1 FROM (
@@ -44,20 +49,14 @@ SELECT IF(`_state_name_8`, 'added', 'removed') AS _side, `_id_name_8` AS _id, na
           FROM (
             SELECT id AS id_1, name AS name_2, _id AS _id_id_1 FROM `customers@old`
           )
-          LEFT SEMI JOIN (
-            SELECT customer AS customer_4 FROM `orders@added`
-          ) ON `customer_4` = `id_1`
+          LEFT SEMI JOIN part_1 ON `id_1` = `wanted_0`
         )
         LEFT ANTI JOIN (
           SELECT customer_4
           FROM (
             SELECT customer AS customer_4 FROM `orders@old`
           )
-          LEFT SEMI JOIN (
-            SELECT `customer_4` AS wanted_0 FROM (
-              SELECT customer AS customer_4 FROM `orders@added`
-            )
-          ) ON `customer_4` = `wanted_0`
+          LEFT SEMI JOIN part_1 ON `customer_4` = `wanted_0`
         ) ON `customer_4` = `id_1`
       )
     )
@@ -92,6 +91,9 @@ part_4 AS (
   SELECT customer_4, _state_customer_4 FROM part_2
   UNION ALL
   SELECT customer_4, _state_customer_4 FROM part_3
+),
+part_5 AS (
+  SELECT `customer_4` AS wanted_0 FROM part_4
 )
 SELECT IF(`_state_name_8`, 'added', 'removed') AS _side, `_id_name_8` AS _id, name_8 FROM (
   SELECT `name_2` AS name_8, `_id_id_1` AS _id_name_8, `_state_id_1` AS _state_name_8 FROM (
@@ -130,16 +132,14 @@ SELECT IF(`_state_name_8`, 'added', 'removed') AS _side, `_id_name_8` AS _id, na
                 FROM (
                   SELECT id AS id_1, name AS name_2, _id AS _id_id_1 FROM `customers@kept`
                 )
-                LEFT SEMI JOIN part_4 ON `customer_4` = `id_1`
+                LEFT SEMI JOIN part_5 ON `id_1` = `wanted_0`
               )
               LEFT ANTI JOIN (
                 SELECT customer_4
                 FROM (
                   SELECT customer AS customer_4 FROM `orders@kept`
                 )
-                LEFT SEMI JOIN (
-                  SELECT `customer_4` AS wanted_0 FROM part_4
-                ) ON `customer_4` = `wanted_0`
+                LEFT SEMI JOIN part_5 ON `customer_4` = `wanted_0`
               ) ON `customer_4` = `id_1`
             )
             LATERAL VIEW posexplode(ARRAY(FALSE, TRUE)) g AS turn2, turn1

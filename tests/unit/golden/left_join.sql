@@ -14,6 +14,11 @@ SELECT 'added' AS _side, _id, name_7, amount_8 FROM (
 )
 
 -- v/1, keep: arrivals only
+WITH part_1 AS (
+  SELECT `customer_4` AS wanted_0 FROM (
+    SELECT customer AS customer_4, amount AS amount_6 FROM `orders@added`
+  )
+)
 SELECT IF(`_state_name_7`, 'added', 'removed') AS _side, `_id_name_7` AS _id, name_7, amount_8 FROM (
   SELECT `name_2` AS name_7, `amount_6` AS amount_8, `_id_id_1` AS _id_name_7, `_state_id_1` AS _state_name_7 FROM (
     SELECT id_1, name_2, customer_4, amount_6, _id_id_1, _state_id_1 FROM (
@@ -73,20 +78,14 @@ SELECT IF(`_state_name_7`, 'added', 'removed') AS _side, `_id_name_7` AS _id, na
                 FROM (
                   SELECT id AS id_1, name AS name_2, _id AS _id_id_1 FROM `customers@old`
                 )
-                LEFT SEMI JOIN (
-                  SELECT customer AS customer_4, amount AS amount_6 FROM `orders@added`
-                ) ON `customer_4` = `id_1`
+                LEFT SEMI JOIN part_1 ON `id_1` = `wanted_0`
               )
               LEFT ANTI JOIN (
                 SELECT customer_4, amount_6
                 FROM (
                   SELECT customer AS customer_4, amount AS amount_6 FROM `orders@old`
                 )
-                LEFT SEMI JOIN (
-                  SELECT `customer_4` AS wanted_0 FROM (
-                    SELECT customer AS customer_4, amount AS amount_6 FROM `orders@added`
-                  )
-                ) ON `customer_4` = `wanted_0`
+                LEFT SEMI JOIN part_1 ON `customer_4` = `wanted_0`
               ) ON `customer_4` = `id_1`
             )
           )
@@ -134,6 +133,9 @@ part_6 AS (
   SELECT customer_4, amount_6, _state_customer_4 FROM part_4
   UNION ALL
   SELECT customer_4, amount_6, _state_customer_4 FROM part_5
+),
+part_7 AS (
+  SELECT `customer_4` AS wanted_0 FROM part_6
 )
 SELECT IF(`_state_name_7`, 'added', 'removed') AS _side, `_id_name_7` AS _id, name_7, amount_8 FROM (
   SELECT `name_2` AS name_7, `amount_6` AS amount_8, `_id_id_1` AS _id_name_7, `_state_id_1` AS _state_name_7 FROM (
@@ -211,16 +213,14 @@ SELECT IF(`_state_name_7`, 'added', 'removed') AS _side, `_id_name_7` AS _id, na
                       FROM (
                         SELECT id AS id_1, name AS name_2, _id AS _id_id_1 FROM `customers@kept`
                       )
-                      LEFT SEMI JOIN part_6 ON `customer_4` = `id_1`
+                      LEFT SEMI JOIN part_7 ON `id_1` = `wanted_0`
                     )
                     LEFT ANTI JOIN (
                       SELECT customer_4, amount_6
                       FROM (
                         SELECT customer AS customer_4, amount AS amount_6 FROM `orders@kept`
                       )
-                      LEFT SEMI JOIN (
-                        SELECT `customer_4` AS wanted_0 FROM part_6
-                      ) ON `customer_4` = `wanted_0`
+                      LEFT SEMI JOIN part_7 ON `customer_4` = `wanted_0`
                     ) ON `customer_4` = `id_1`
                   )
                   LATERAL VIEW posexplode(ARRAY(FALSE, TRUE)) g AS turn2, turn1
