@@ -43,9 +43,19 @@ def mutant(name: str, file: str, old: str, new: str, *cases: str) -> Mutant:
 MUTANTS = (
     # Sources and what is read of them.
     mutant(
-        "a source never loses rows", "delta/scan.py", "read(node, REMOVED, named) if moved.removed else None", "None", "filter/duplicates"
+        "a source never loses rows",
+        "delta/scan.py",
+        "(REMOVED, moved.removed, exp.false())",
+        "(REMOVED, False, exp.false())",
+        "filter/duplicates",
     ),
-    mutant("a source never gains rows", "delta/scan.py", "read(node, ADDED, named) if moved.added else None", "None", "filter/ordinary"),
+    mutant(
+        "a source never gains rows",
+        "delta/scan.py",
+        "(ADDED, moved.added, exp.true())",
+        "(ADDED, False, exp.true())",
+        "filter/ordinary",
+    ),
     mutant(
         "what came and went counts as come",
         "trace/trace.py",
@@ -71,37 +81,65 @@ MUTANTS = (
     mutant(
         "a union forgets the branch", "delta/union.py", "exp.Literal.number(number)", "exp.Literal.number(0)", "setop/union_all_same_row"
     ),
-    mutant("a union forgets what leaves", "delta/union.py", "_united(node, [c.removed for c in below], named)", "None", "setop/union_all"),
+    mutant(
+        "a union forgets a branch",
+        "delta/union.py",
+        "for number, c in enumerate(below)]",
+        "for number, c in enumerate(below[:1])]",
+        "setop/union_all",
+    ),
     mutant("explode forgets positions", "delta/generate.py", ", column(node.position.name))", ")", "explode/semi_join"),
     mutant(
-        "explode forgets what leaves",
+        "explode takes departures for arrivals",
         "delta/generate.py",
-        "below.removed and _exploded(node, below.removed)",
-        "None",
+        "rows=_exploded(node, below.rows))",
+        "rows=_exploded(node, below.rows), arrives=True)",
         "explode/lateral_view",
     ),
     # One row in, one row out.
     mutant(
-        "a filter forgets what leaves", "delta/filter.py", "below.removed and _filtered(node, below.removed)", "None", "filter/ordinary"
+        "a filter takes departures for arrivals",
+        "delta/filter.py",
+        "rows=_filtered(node, below.rows))",
+        "rows=_filtered(node, below.rows), arrives=True)",
+        "filter/ordinary",
     ),
     mutant(
-        "a filter lets all arrivals in", "delta/filter.py", "below.added and _filtered(node, below.added)", "below.added", "filter/ordinary"
+        "a filter lets all in",
+        "delta/filter.py",
+        "return below and replace(below, rows=_filtered(node, below.rows))",
+        "return below",
+        "filter/ordinary",
     ),
     mutant(
-        "a projection forgets what leaves", "delta/project.py", "below.removed and _projected(node, below.removed)", "None", "project/loses"
+        "a projection takes departures for arrivals",
+        "delta/project.py",
+        "rows=_projected(node, below.rows))",
+        "rows=_projected(node, below.rows), arrives=True)",
+        "project/loses",
     ),
     mutant(
         "a kept path writes no removals",
         "delta/keep.py",
-        "((delta.added, ADDED), (delta.removed, REMOVED))",
-        "((delta.added, ADDED),)",
+        "delta.told(exp.Literal.string(ADDED), exp.Literal.string(REMOVED))",
+        "exp.Literal.string(ADDED)",
         "filter/duplicates",
     ),
     # Inner joins.
     mutant(
-        "removed pairs are looked for in the new rows", "delta/inner_join.py", "NEW if side == ADDED else OLD", "NEW", "join/inner_both"
+        "rows meet that were never there together",
+        "delta/inner_join.py",
+        "exp.EQ(this=other.copy(), expression=moved.copy())",
+        "exp.true()",
+        "join/inner_both",
     ),
-    mutant("added pairs are looked for in the old rows", "delta/inner_join.py", "NEW if side == ADDED else OLD", "OLD", "join/inner_both"),
+    mutant(
+        "what arrives meets the old rows",
+        "delta/inner_join.py",
+        "NEW if so_far.arrives is not False else OLD",
+        "OLD if so_far.arrives is not False else NEW",
+        "join/inner_both",
+    ),
     mutant(
         "pairs of two arrivals come twice",
         "delta/inner_join.py",
@@ -121,12 +159,18 @@ MUTANTS = (
     mutant(
         "only the last input's change is joined",
         "delta/inner_join.py",
-        "if so_far is not None:",
-        "if False:",
+        "so_far and _met(",
+        "None and _met(",
         "join/inner_ordinary",
         "join/inner_three",
     ),
-    mutant("only the first input's change is joined", "delta/inner_join.py", "if moved is not None:", "if False:", "join/inner_ordinary"),
+    mutant(
+        "only the first input's change is joined",
+        "delta/inner_join.py",
+        "moved and _from(",
+        "None and _from(",
+        "join/inner_ordinary",
+    ),
     mutant(
         "a join's identity forgets an input",
         "delta/inner_join.py",
@@ -139,61 +183,61 @@ MUTANTS = (
     mutant(
         "a second partner brings a row again",
         "delta/semi_join.py",
-        'return _join(touched, derive.at(node.right, others, False), "anti", node, narrow=True)',
-        "return touched",
+        'alone = replace(touched, plan=Join(touched.plan, others, "anti", node.condition))',
+        "alone = touched",
         "join/semi",
         "join/anti",
     ),
     mutant(
-        "other partners are looked for at the wrong time",
+        "a partner that moves the other way is overlooked",
         "delta/semi_join.py",
-        '(OLD, NEW) if node.kind == "semi" else (NEW, OLD)',
-        '(NEW, OLD) if node.kind == "semi" else (OLD, NEW)',
+        'Join(with_one, right.rows.plan, "anti", conjunction([*conditions, exp.NEQ(this=moved.copy(), expression=column(turn))]))',
+        "with_one",
         "join/semi",
         "join/anti",
     ),
     mutant(
         "an anti join takes arrivals for departures",
         "delta/semi_join.py",
-        'if node.kind == "semi" else (right.removed, right.added)',
-        'if node.kind == "semi" else (right.added, right.removed)',
+        'gains = node.kind == "semi"',
+        "gains = True",
         "join/anti",
     ),
     mutant(
         "new left rows meet old partners",
         "delta/semi_join.py",
-        "_join(left.added, derive.at(node.right, NEW, False)",
-        "_join(left.added, derive.at(node.right, OLD, False)",
+        "OLD if left.arrives is False else NEW",
+        "OLD",
         "join/semi_both",
         "join/anti_both",
     ),
     mutant(
         "leaving left rows meet new partners",
         "delta/semi_join.py",
-        "_join(left.removed, derive.at(node.right, OLD, False)",
-        "_join(left.removed, derive.at(node.right, NEW, False)",
+        "((True, NEW), (False, OLD))",
+        "((True, NEW), (False, NEW))",
         "join/anti_both",
     ),
     mutant(
         "a row that gained its partner counts as kept",
         "delta/semi_join.py",
-        "return first if before == after else _join(first, after, node.kind, node)",
+        "return first if before == after else _join(first, after, node)",
         "return first",
         "subquery/exists_with_inequality",
     ),
     # Outer joins.
     mutant(
-        "no padded rows arrive",
+        "no padded rows move",
         "delta/outer_join.py",
-        "c.added and _padded(node, c.added) for c in alone",
-        "None for c in alone",
+        "together([pairs, *(c and replace(c, rows=_padded(node, c.rows)) for c in alone)], node.names)",
+        "together([pairs], node.names)",
         "join/left_ordinary",
     ),
     mutant(
-        "no padded rows leave",
+        "padded rows only arrive",
         "delta/outer_join.py",
-        "c.removed and _padded(node, c.removed) for c in alone",
-        "None for c in alone",
+        "replace(c, rows=_padded(node, c.rows))",
+        "replace(c, rows=_padded(node, c.rows), arrives=True)",
         "join/left_ordinary",
     ),
     mutant(
@@ -218,11 +262,17 @@ MUTANTS = (
         "join/small_left",
     ),
     # Aggregates.
-    mutant("what leaves is added", "delta/aggregate.py", '(delta.removed, "-1")', '(delta.removed, "1")', "aggregate/group_vanishes"),
+    mutant(
+        "what leaves is added",
+        "delta/aggregate.py",
+        "delta.told(exp.Literal.number(1), exp.Literal.number(-1))",
+        "exp.Literal.number(1)",
+        "aggregate/group_vanishes",
+    ),
     mutant(
         "min and max survive departures",
         "delta/aggregate.py",
-        "(delta.removed is None or reach <= {ADDS})",
+        "(delta.arrives is True or reach <= {ADDS})",
         "True",
         "aggregate/max_deleted",
     ),
@@ -253,8 +303,8 @@ MUTANTS = (
     mutant(
         "groups that lost rows are not recomputed",
         "delta/aggregate.py",
-        "for rows in (delta.added, delta.removed) if rows is not None]\n        touched",
-        "for rows in (delta.added,) if rows is not None]\n        touched",
+        "touched_keys(delta.rows.plan",
+        "touched_keys((delta.side(True) or delta.rows).plan",
         "aggregate/count_distinct",
         "aggregate/max_deleted",
     ),
@@ -308,8 +358,8 @@ MUTANTS = (
     mutant(
         "the NULL group is not touched",
         "delta/touched.py",
-        "exp.NullSafeEQ(this=column(key)",
-        "exp.EQ(this=column(key)",
+        "equal: type[exp.Binary] = exp.NullSafeEQ",
+        "equal: type[exp.Binary] = exp.EQ",
         "aggregate/null_group",
     ),
     mutant(
@@ -323,8 +373,8 @@ MUTANTS = (
     mutant(
         "partitions that lost rows are not recomputed",
         "delta/window.py",
-        "for part in (delta.added, delta.removed) if part is not None]",
-        "for part in (delta.added,) if part is not None]",
+        "touched_keys(delta.rows.plan",
+        "touched_keys((delta.side(True) or delta.rows).plan",
         "window/row_number",
         "window/running",
         "window/whole",
