@@ -22,10 +22,11 @@ import psycopg
 class Server:
     """Runs in a folder of its own and is reached through a socket there. PostgreSQL refuses to run as root, so another user does it."""
 
-    def __init__(self) -> None:
+    def __init__(self, *settings: str) -> None:
         binaries = find_binaries()
         assert binaries is not None
         self._binaries = binaries
+        self._settings = settings
         self.folder = Path(tempfile.mkdtemp(prefix="slackwater-pg-"))
         self._user = _other_user()
         if self._user is not None:
@@ -49,6 +50,7 @@ class Server:
 
     def start(self) -> None:
         settings = ["listen_addresses=", f"unix_socket_directories={self.folder}", "fsync=off", "shared_buffers=16MB", "max_connections=40"]
+        settings += self._settings
         self._process = self._run([str(self._binaries / "postgres"), "-D", str(self.folder / "data"), *(f"--{each}" for each in settings)])
         for _ in range(300):
             try:
