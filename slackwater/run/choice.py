@@ -3,7 +3,8 @@
     cost = a + b * rows read
 
 for each way, a line through the path's own flushes that went that way. Recent flushes count most; before there are any, a guess that suits
-the engine stands for them, and a way that was not taken for long drifts back to that guess, so that it is tried again.
+the engine stands for them, and a way that was not taken for long drifts back to that guess, so that it is tried again. Costs are seconds of
+CPU, or of time where the work is done in other processes than ours.
 """
 
 from __future__ import annotations
@@ -41,11 +42,11 @@ class Choice:
     rows: int
     incremental: float
     full: float
-    cpu: float | None = None
+    cost: float | None = None
 
     def __str__(self) -> str:
-        spent = "" if self.cpu is None else f", took {self.cpu:.2f}"
-        return f"{self.how}: {self.incremental:.2f} CPU-s expected, {self.full:.2f} in full{spent}"
+        spent = "" if self.cost is None else f", took {self.cost:.2f}"
+        return f"{self.how}: {self.incremental:.2f} s expected, {self.full:.2f} in full{spent}"
 
 
 Chooser = Callable[[int, int, Learned, Guess], Choice]
@@ -83,9 +84,9 @@ def learn(choice: Choice, learned: Learned) -> dict[str, list[float]]:
     """What is known after a flush whose cost was seen."""
     kept = {way: [FORGOTTEN * part for part in sums] for way, sums in learned.items() if way != choice.how}
     before = learned.get(choice.how, (0.0,) * 5)
-    if choice.cpu is None:
+    if choice.cost is None:
         return {**kept, choice.how: list(before)}
-    rows, cost = float(choice.rows), choice.cpu
+    rows, cost = float(choice.rows), choice.cost
     seen = (1.0, rows, cost, rows * rows, rows * cost)
     return {**kept, choice.how: [round(FADES * old + new, 6) for old, new in zip(before, seen, strict=True)]}
 

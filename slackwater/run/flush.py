@@ -46,7 +46,7 @@ def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None) 
     now = {source: step.traces[source].version for source in path.sources}
     if seen is not None and seen == now:
         return None
-    cpu = cpu_seconds()
+    started = _clock(step)
     statement, choice = _statement(path, seen, now, step, learned or {})
     batch = None
     if statement is not None:
@@ -56,10 +56,15 @@ def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None) 
     step.changes.cursors[path.name] = now
     added, removed = (batch.added_rows, batch.removed_rows) if batch else (0, 0)
     step.warehouse.tell(FlushDone(view, path.name, added, removed, time.monotonic() - began))
-    spent = cpu_seconds()
-    if choice is not None and cpu is not None and spent is not None:
-        choice = replace(choice, cpu=round(spent - cpu, 3))
+    ended = _clock(step)
+    if choice is not None and started is not None and ended is not None:
+        choice = replace(choice, cost=round(ended - started, 3))
     return Flushed(batch, choice)
+
+
+def _clock(step: Step) -> float | None:
+    """CPU seconds so far; where others do the work, whose CPU we do not see, time."""
+    return time.monotonic() if step.warehouse.engine.is_elsewhere else cpu_seconds()
 
 
 def statement_of(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], step: Step) -> str | None:

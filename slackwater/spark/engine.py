@@ -60,6 +60,11 @@ class Engine:
         self.is_spread = not self.is_sail and not self.spark.conf.get("spark.master", "local").startswith("local")
 
     @property
+    def is_elsewhere(self) -> bool:
+        """Whether others than this process and its children do the work."""
+        return self.is_spread or self.kind == "connect"
+
+    @property
     def takes_hints(self) -> bool:
         """Whether a statement may say how to join."""
         return not self.is_sail

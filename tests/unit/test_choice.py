@@ -18,7 +18,7 @@ def seen(costs: dict[int, float], how: str, learned: Learned | None = None, time
     known: Learned = learned or {}
     for _ in range(times):
         for rows, cost in costs.items():
-            known = learn(replace(by_cost(rows, rows, known, GUESS), how=how, rows=rows, cpu=cost), known)
+            known = learn(replace(by_cost(rows, rows, known, GUESS), how=how, rows=rows, cost=cost), known)
     return dict(known)  # type: ignore[arg-type]
 
 
@@ -52,7 +52,7 @@ def test_a_way_that_was_not_taken_for_long_is_tried_again() -> None:
 
 def test_a_cost_that_is_not_known_teaches_nothing() -> None:
     choice = by_cost(MILLION, MILLION, {}, GUESS)
-    assert choice.cpu is None and by_cost(MILLION, MILLION, learn(choice, {}), GUESS).incremental == choice.incremental
+    assert choice.cost is None and by_cost(MILLION, MILLION, learn(choice, {}), GUESS).incremental == choice.incremental
 
 
 def test_an_unknown_way_to_choose_is_refused() -> None:
