@@ -55,7 +55,7 @@ def folded_often(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_case_on_sail(case: Case, schedule: str, sail_db: Session) -> None:
     sail_db.schedule = f"random:{SEEDS[case.path]}" if schedule == "random" else schedule
     if schedule == "random":
-        sail_db._warehouse.chooser = chooser_named("random")
+        sail_db._warehouse.chooser = chooser_named(f"random:{SEEDS[case.path]}")
     # Read at every step only where nothing else would make the views move.
     case = {"lazy": case, "eager": in_two_steps(case), "random": at_the_end(case)}[schedule]
     # The blocks decide; recomputing at every step is the judge of the lazy runs alone, because it costs as much as the step.

@@ -53,9 +53,12 @@ Chooser = Callable[[int, int, Learned, Guess], Choice]
 
 
 def chooser_named(name: str) -> Chooser:
-    """How to choose: by `cost`; always `incremental`; or at `random`, for tests: whatever is chosen, answers must not differ."""
+    """How to choose: by `cost`; always `incremental`; or at `random` or `random:7`, for tests: whatever is chosen, answers must not differ."""
+    kind, _, seed = name.partition(":")
+    if kind == "random":
+        return _at_random(random.Random(int(seed) if seed else None))
     if name not in CHOOSERS:
-        raise QueryError(f'cannot choose by "{name}"', hint=f"there are: {', '.join(CHOOSERS)}")
+        raise QueryError(f'cannot choose by "{name}"', hint='use "cost", "incremental", "random" or "random:SEED"')
     return CHOOSERS[name]
 
 
@@ -72,12 +75,15 @@ def _incremental(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -
     return replace(by_cost(rows, rows_in_full, learned, guess), how=INCREMENTAL, rows=rows)
 
 
-def _random(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -> Choice:
-    how, read = random.choice(((INCREMENTAL, rows), (FULL, rows_in_full)))
-    return replace(by_cost(rows, rows_in_full, learned, guess), how=how, rows=read)
+def _at_random(luck: random.Random) -> Chooser:
+    def choose(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -> Choice:
+        how, read = luck.choice(((INCREMENTAL, rows), (FULL, rows_in_full)))
+        return replace(by_cost(rows, rows_in_full, learned, guess), how=how, rows=read)
+
+    return choose
 
 
-CHOOSERS: dict[str, Chooser] = {"cost": by_cost, "incremental": _incremental, "random": _random}
+CHOOSERS: dict[str, Chooser] = {"cost": by_cost, "incremental": _incremental}
 
 
 def learn(choice: Choice, learned: Learned) -> dict[str, list[float]]:

@@ -40,7 +40,7 @@ class Trial:
     @property
     def choose(self) -> str:
         """Where flushes are random anyway, some are in full."""
-        return "random" if self.schedule.startswith("random") else "incremental"
+        return self.schedule if self.schedule.startswith("random") else "incremental"
 
 
 @dataclass(frozen=True)
