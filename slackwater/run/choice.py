@@ -53,7 +53,7 @@ Chooser = Callable[[int, int, Learned, Guess], Choice]
 
 
 def chooser_named(name: str) -> Chooser:
-    """How to choose: by `cost`; always `incremental`; or at `random` or `random:7`, for tests: whatever is chosen, answers must not differ."""
+    """How to choose: by `cost`; always `incremental`; or at `random`, for tests, also with a seed: answers must not depend on it."""
     kind, _, seed = name.partition(":")
     if kind == "random":
         return _at_random(random.Random(int(seed) if seed else None))
