@@ -34,9 +34,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     statements: list[str] = []
     arrow = Engine.arrow
 
-    def counted(engine: Engine, statement: str, frame: Any = None) -> pa.Table:
+    def counted(engine: Engine, statement: str, *others: Any) -> pa.Table:
         statements.append(statement)
-        return arrow(engine, statement, frame)
+        return arrow(engine, statement, *others)
 
     monkeypatch.setattr(Engine, "arrow", counted)
     return statements
