@@ -216,7 +216,7 @@ MUTANTS = (
         "delta/semi_join.py",
         "((True, NEW), (False, OLD))",
         "((True, NEW), (False, NEW))",
-        "join/anti_both",
+        "join/anti_inequality_both",
     ),
     mutant(
         "a row that gained its partner counts as kept",
@@ -461,7 +461,10 @@ def notice(prefixes: Sequence[str]) -> int:
     with open_engine("sail") as spark:
         for case in chosen:
             for schedule in ("lazy", "eager"):
-                with tempfile.TemporaryDirectory() as folder, slackwater.connect(Path(folder) / "w", engine=spark, schedule=schedule) as db:
+                with (
+                    tempfile.TemporaryDirectory() as folder,
+                    slackwater.connect(Path(folder) / "w", engine=spark, schedule=schedule, choose="incremental", folding="refresh") as db,
+                ):
                     try:
                         run_case(case, db, "sail", judge=False)
                     except Exception as error:
