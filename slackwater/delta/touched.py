@@ -81,8 +81,7 @@ def meeting(left: Node, right: Node, condition: Expression | None) -> Node:
     """The rows of `left` that meet one of few rows of `right`, looked up where the columns that are compared come from."""
     pairs = [(here, there) for here, there in _equalities(left, right, condition) if isinstance(there, exp.Column)]
     if pairs:
-        wanted = Project(right, tuple(Output(Column(f"wanted_{i}", "string"), here.copy()) for i, (here, _) in enumerate(pairs)))
-        left = restrict(left, [there.name for _, there in pairs], wanted, exp.EQ)
+        left = restrict(left, [there.name for _, there in pairs], _wanted(right, [here for here, _ in pairs]), exp.EQ)
     return left if pairs and len(pairs) == len(conjuncts(condition)) else Join(left, right, "semi", condition)
 
 
@@ -108,10 +107,14 @@ def _looked_up(rows: Node, wanted: Node, equalities: Sequence[tuple[Expression, 
     """The rows for which the first of each pair of expressions is what the second is for some row of `wanted`."""
     if not equalities:
         return rows
-    # What is looked for gets names that the other side cannot have.
-    values = Project(wanted, tuple(Output(Column(f"wanted_{i}", "string"), there.copy()) for i, (_, there) in enumerate(equalities)))
+    values = _wanted(wanted, [there for _, there in equalities])
     conditions = [exp.EQ(this=here.copy(), expression=column(f"wanted_{i}")) for i, (here, _) in enumerate(equalities)]
     return Join(rows, values, "semi", conjunction(conditions))
+
+
+def _wanted(rows: Node, values: Sequence[Expression]) -> Node:
+    """What is looked for, under names that the other side cannot have."""
+    return Project(rows, tuple(Output(Column(f"wanted_{i}", "string"), value.copy()) for i, value in enumerate(values)))
 
 
 def _is_dear(plan: Node) -> bool:

@@ -67,14 +67,10 @@ def _clock(step: Step) -> float | None:
     return time.monotonic() if step.warehouse.engine.is_elsewhere else cpu_seconds()
 
 
-def statement_of(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], step: Step) -> str | None:
-    """The flush's statement, with all that it names registered; None when nothing that it reads has moved."""
-    return _statement(path, seen, now, step, {})[0]
-
-
 def _statement(
     path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], step: Step, learned: Learned
 ) -> tuple[str | None, Choice | None]:
+    """The flush's statement, with all that it names registered, and how it was chosen. None: nothing that it reads has moved."""
     moved = moves(path, seen, now, step.traces)
     if seen is not None and not any(moved.values()):
         return None, None
@@ -82,42 +78,41 @@ def _statement(
         return _computed_whole(path, now, step), None
     engine = step.warehouse.engine
     known = tuple((name, Known(_about(step.traces[name].rows), _key(name, step))) for name in sorted((path.name, *now)))
-    change = Reads(_planned(path, None if seen is None else tuple(moved.items()), known), path, seen, now, step)
-    if change.plan is None:
+    plan = _planned(path, None if seen is None else tuple(moved.items()), known)
+    if plan is None:
         return None, None
-    chosen, guess = change, GUESSES["sail" if engine.is_sail else "spark"]
+    chosen, guess = Reads(plan, seen or {}, now, step), GUESSES["sail" if engine.is_sail else "spark"]
     if seen is None:
-        choice = replace(by_cost(change.rows, change.rows, {}, guess), how=FULL)
+        choice = replace(by_cost(chosen.rows, chosen.rows, {}, guess), how=FULL)
     else:
-        whole = Reads(_planned_whole(path), path, seen, now, step)
-        choice = step.warehouse.chooser(change.rows, whole.rows, learned, guess)
-        chosen = whole if choice.how == FULL else change
-    for name, reading in chosen.readings.items():
-        engine.register(name, step.traces[name.rpartition("@")[0]], reading, step.warehouse.files, hidden=True)
-    sizes = tuple(
-        (name, Size(_about(reading.remaining), _about(step.traces[name.rpartition("@")[0]].rows)))
-        for name, reading in chosen.readings.items()
-    )
-    assert chosen.plan is not None
-    text = _text(chosen.plan, sizes if engine.takes_hints else None, engine.prefix)
+        whole = Reads(_planned_whole(path), seen, now, step)
+        choice = step.warehouse.chooser(chosen.rows, whole.rows, learned, guess)
+        chosen = whole if choice.how == FULL else chosen
+    for name, (trace, reading) in chosen.readings.items():
+        engine.register(name, trace, reading, step.warehouse.files, hidden=True)
+    text = _text(chosen.plan, chosen.sizes if engine.takes_hints else None, engine.prefix)
     return text.replace(NO_VERSION, f"CAST({step.next_version(path.name)} AS BIGINT) AS {VERSION}"), choice
 
 
 class Reads:
-    """A flush's plan and what it would read."""
+    """A flush's plan and what it would read: by name, and how many rows in all, each time that the plan does."""
 
-    def __init__(self, plan: Node | None, path: Path, seen: dict[str, int] | None, now: dict[str, int], step: Step) -> None:
+    def __init__(self, plan: Node, seen: dict[str, int], now: dict[str, int], step: Step) -> None:
         self.plan = plan
-        self.readings: dict[str, Reading] = {}
+        self.readings: dict[str, tuple[Trace, Reading]] = {}
         self.rows = 0
-        for node in plan.walk() if plan is not None else ():
+        for node in plan.walk():
             if isinstance(node, Scan):
                 if node.relation not in self.readings:
                     source, _, part = node.relation.rpartition("@")
                     trace = step.traces[source]
-                    old = (seen or {}).get(source, 0)
-                    self.readings[node.relation] = trace.at(trace.version) if part == OWN else trace.part(part, old, now[source])
-                self.rows += self.readings[node.relation].rows
+                    reading = trace.at(trace.version) if part == OWN else trace.part(part, seen.get(source, 0), now[source])
+                    self.readings[node.relation] = trace, reading
+                self.rows += self.readings[node.relation][1].rows
+
+    @property
+    def sizes(self) -> tuple[tuple[str, Size], ...]:
+        return tuple((name, Size(_about(reading.remaining), _about(trace.rows))) for name, (trace, reading) in self.readings.items())
 
 
 @lru_cache(maxsize=4096)
