@@ -10,6 +10,7 @@ from collections import Counter
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
+from sqlglot.generators.spark import SparkGenerator
 
 from slackwater.plan.nodes import (
     Aggregate,
@@ -45,7 +46,7 @@ def sql(expression: Expression) -> str:
 class _Text(Spark):
     """Spark SQL, with <=> for IS NOT DISTINCT FROM: by that name Sail joins in a loop over all pairs instead of by a hash."""
 
-    class Generator(Spark.Generator):
+    class Generator(SparkGenerator):
         def nullsafeeq_sql(self, expression: exp.NullSafeEQ) -> str:
             text = self.binary(expression, "<=>")
             return f"({text})" if isinstance(expression.parent, exp.Binary) and not isinstance(expression.parent, exp.Connector) else text
