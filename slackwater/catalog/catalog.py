@@ -19,8 +19,9 @@ from slackwater.errors import QueryError, WarehouseError, did_you_mean
 from slackwater.plan import Column
 from slackwater.trace import Batch, File, Trace
 
-FORMAT = "2"
+FORMAT = "3"
 UNNUMBERED = "1"  # without the table of steps: it can be read, and gets the table when it is opened for writing
+UNLEARNED = "2"  # whose records do not tell what a path has taken: nothing is known of it then
 PATIENCE = 30.0  # seconds in which a store that was lost in a commit may come back and say what became of it
 STEPS_KEPT = 1000
 UNKNOWN = -1  # the number of no step
@@ -126,7 +127,7 @@ class Catalog:
         found = self._known_format(read_only) if there else FORMAT  # before anything of ours is written to it
         if not read_only:
             store.create(SCHEMA)
-        self._numbered = not read_only or found == FORMAT
+        self._numbered = not read_only or found != UNNUMBERED
         self.snapshot()
 
     def close(self) -> None:
@@ -186,7 +187,7 @@ class Catalog:
 
     def _known_format(self, read_only: bool) -> str:
         found = self.fact("format")
-        if found not in (FORMAT, UNNUMBERED):
+        if found not in (FORMAT, UNLEARNED, UNNUMBERED):
             raise WarehouseError(
                 f"the warehouse at {self.store.place} has format {found or 'unknown'}, this release reads format {FORMAT}",
                 hint="open it with the release that wrote it",

@@ -55,6 +55,10 @@ def _add_sql(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     sql.add_argument("--format", choices=("table", "csv", "json"), default="table", help="how rows are written; json is one object a line")
     sql.add_argument("--read-only", action="store_true", help="change nothing; works beside another session that writes")
+    sql.add_argument("--choose", metavar="HOW", help="flush paths by cost (default), or always: incremental")
+    sql.add_argument(
+        "--folding", default="background", metavar="WHEN", help="make small batches larger: background (default), refresh, or off"
+    )
     sql.add_argument("--keep-going", action="store_true", help="go on after a statement that failed")
     sql.set_defaults(run=_run_sql)
 

@@ -100,7 +100,14 @@ def _with_session(options: argparse.Namespace, output: Output, use: Callable[[Se
 
     try:
         with Activity(output.errors, f"starting {options.engine}"):
-            db = slackwater.connect(options.warehouse, engine=options.engine, read_only=options.read_only, store=options.store)
+            db = slackwater.connect(
+                options.warehouse,
+                engine=options.engine,
+                read_only=options.read_only,
+                store=options.store,
+                choose=options.choose,
+                folding=options.folding,
+            )
     except SlackwaterError as problem:
         output.error(problem)
         return 1

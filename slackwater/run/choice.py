@@ -56,7 +56,7 @@ def chooser_named(name: str) -> Chooser:
     """How to choose: by `cost`; always `incremental`; or at `random`, for tests, also with a seed: answers must not depend on it."""
     kind, _, seed = name.partition(":")
     if kind == "random":
-        return _at_random(random.Random(int(seed) if seed else None))
+        return _at_random(random.Random(seed or None))
     if name not in CHOOSERS:
         raise QueryError(f'cannot choose by "{name}"', hint='use "cost", "incremental", "random" or "random:SEED"')
     return CHOOSERS[name]
