@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import slackwater
+import tests.as_if_many  # noqa: F401
 from tests.batch import open_engine, talking_to
 from tests.cluster import Cluster, is_remote, open_at
 from tests.postgres import Server, find_binaries

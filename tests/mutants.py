@@ -443,6 +443,7 @@ def try_out(mutant: Mutant) -> Fate:
 def notice(prefixes: Sequence[str]) -> int:
     """Run the named cases until one fails. 1: noticed, 0: not, 2: there was nothing to run, or the copy was not used."""
     import slackwater
+    import tests.as_if_many  # noqa: F401
     from tests.batch import open_engine
     from tests.cases import FOLDER, all_cases
     from tests.runner import run_case

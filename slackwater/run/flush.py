@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -12,16 +15,18 @@ from slackwater.catalog import Table
 from slackwater.delta import ADDED, ID, OWN, REMOVED, SIDE, Known, Moved, first_flush, next_flush, whole_flush
 from slackwater.delta.broadcasts import Size, with_broadcasts
 from slackwater.path import Path
-from slackwater.plan import Column, Node, Output, Project, Scan, column, render
+from slackwater.plan import Column, Node, Output, Project, column, render
 from slackwater.plan.render import quote
 from slackwater.run.choice import FULL, GUESSES, Choice, Learned, by_cost
 from slackwater.run.compile import AnyPath, Whole
 from slackwater.run.cpu import cpu_seconds
+from slackwater.run.net import Net, columns_read, net_change
 from slackwater.run.progress import FlushDone
 from slackwater.run.reading import define_relations
+from slackwater.run.reads import Reads, about
 from slackwater.run.warehouse import Step
 from slackwater.sql import rename_relations
-from slackwater.trace import VERSION, Batch, Reading, Trace
+from slackwater.trace import VERSION, Batch, Trace
 
 NO_VERSION = f"CAST(0 AS BIGINT) AS {VERSION}"  # stands in a statement until the batch's version is known
 
@@ -47,12 +52,13 @@ def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None) 
     if seen is not None and seen == now:
         return None
     started = _clock(step)
-    statement, choice = _statement(path, seen, now, step, learned or {})
     batch = None
-    if statement is not None:
-        directory = step.directory(path.name)
-        step.warehouse.engine.write(statement, directory)
-        batch = step.take(path.name, directory)
+    with _scratch(path, step) as scratch:
+        statement, choice = _statement(path, seen, now, step, learned or {}, scratch)
+        if statement is not None:
+            directory = step.directory(path.name)
+            step.warehouse.engine.write(statement, directory)
+            batch = step.take(path.name, directory)
     step.changes.cursors[path.name] = now
     added, removed = (batch.added_rows, batch.removed_rows) if batch else (0, 0)
     step.warehouse.tell(FlushDone(view, path.name, added, removed, time.monotonic() - began))
@@ -62,13 +68,24 @@ def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None) 
     return Flushed(batch, choice)
 
 
+@contextmanager
+def _scratch(path: AnyPath, step: Step) -> Iterator[str]:
+    """A place for what only one flush reads. An orphan, if we are killed."""
+    directory = step.warehouse.files.batch_directory(path.name, f"{step.id}-scratch")
+    try:
+        yield directory
+    finally:
+        if os.path.exists(directory):
+            step.warehouse.files.remove(directory)
+
+
 def _clock(step: Step) -> float | None:
     """CPU seconds so far; where others do the work, whose CPU we do not see, time."""
     return time.monotonic() if step.warehouse.engine.is_elsewhere else cpu_seconds()
 
 
 def _statement(
-    path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], step: Step, learned: Learned
+    path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], step: Step, learned: Learned, scratch: str
 ) -> tuple[str | None, Choice | None]:
     """The flush's statement, with all that it names registered, and how it was chosen. None: nothing that it reads has moved."""
     moved = moves(path, seen, now, step.traces)
@@ -77,11 +94,14 @@ def _statement(
     if isinstance(path, Whole):
         return _computed_whole(path, now, step), None
     engine = step.warehouse.engine
-    known = tuple((name, Known(_about(step.traces[name].rows), _key(name, step))) for name in sorted((path.name, *now)))
+    known = tuple((name, Known(about(step.traces[name].rows), _key(name, step))) for name in sorted((path.name, *now)))
     plan = _planned(path, None if seen is None else tuple(moved.items()), known)
+    nets: dict[str, Net] = {}
+    if plan is not None and seen is not None:
+        plan, nets = _net(path, plan, moved, seen, now, step, known, scratch)
     if plan is None:
         return None, None
-    chosen, guess = Reads(plan, seen or {}, now, step), GUESSES["sail" if engine.is_sail else "spark"]
+    chosen, guess = Reads(plan, seen or {}, now, step, nets), GUESSES["sail" if engine.is_sail else "spark"]
     if seen is None:
         choice = replace(by_cost(chosen.rows, chosen.rows, {}, guess), how=FULL)
     else:
@@ -94,25 +114,33 @@ def _statement(
     return text.replace(NO_VERSION, f"CAST({step.next_version(path.name)} AS BIGINT) AS {VERSION}"), choice
 
 
-class Reads:
-    """A flush's plan and what it would read: by name, and how many rows in all, each time that the plan does."""
-
-    def __init__(self, plan: Node, seen: dict[str, int], now: dict[str, int], step: Step) -> None:
-        self.plan = plan
-        self.readings: dict[str, tuple[Trace, Reading]] = {}
-        self.rows = 0
-        for node in plan.walk():
-            if isinstance(node, Scan):
-                if node.relation not in self.readings:
-                    source, _, part = node.relation.rpartition("@")
-                    trace = step.traces[source]
-                    reading = trace.at(trace.version) if part == OWN else trace.part(part, seen.get(source, 0), now[source])
-                    self.readings[node.relation] = trace, reading
-                self.rows += self.readings[node.relation][1].rows
-
-    @property
-    def sizes(self) -> tuple[tuple[str, Size], ...]:
-        return tuple((name, Size(_about(reading.remaining), _about(trace.rows))) for name, (trace, reading) in self.readings.items())
+def _net(
+    path: Path,
+    plan: Node,
+    moved: dict[str, Moved],
+    seen: dict[str, int],
+    now: dict[str, int],
+    step: Step,
+    known: tuple[tuple[str, Known], ...],
+    scratch: str,
+) -> tuple[Node | None, dict[str, Net]]:
+    """The plan for what the path can see of its sources' changes, and those changes, where they are less than the whole ones."""
+    read = {source: columns_read(plan, source) for source in now if moved[source].added and moved[source].removed}
+    nets = {}
+    for number, (source, columns) in enumerate(read.items()):
+        if columns is not None:
+            net = net_change(step.traces[source], seen.get(source, 0), now[source], columns, step.warehouse.files, f"{scratch}/{number}")
+            if net is not None:
+                nets[source] = net
+    left = {**moved, **{source: net.moved for source, net in nets.items()}}
+    if not nets or left == moved:
+        return plan, nets
+    if not any(left.values()):
+        return None, nets
+    smaller = _planned(path, tuple(left.items()), known)
+    # Another plan may ask for more than what was looked at.
+    enough = smaller is None or all(set(columns_read(smaller, source) or (ID,)) <= set(read[source] or ()) for source in nets)
+    return (smaller, nets) if enough else (plan, {})
 
 
 @lru_cache(maxsize=4096)
@@ -139,11 +167,6 @@ def _key(source: str, step: Step) -> tuple[str, ...] | None:
     if isinstance(relation, Table):
         return relation.primary_key or None
     return ()
-
-
-def _about(rows: int) -> int:
-    """A number of rows to within a factor of two: flushes of about the same size are written alike."""
-    return 1 << rows.bit_length() if rows > 0 else 0
 
 
 def moves(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], traces: dict[str, Trace]) -> dict[str, Moved]:

@@ -30,8 +30,8 @@ from slackwater.trace import VERSION, File, Files, Reading, Trace
 FEW = 64
 # Up to here the rows of a reading go along with the statement. Spark runs a job for every file scan below a broadcast, and what
 # follows from rows that it can see it computes while it plans: a change that a filter leaves nothing of costs nothing.
-HANDFUL = 2000
-HANDFUL_BYTES = 1 << 20
+HANDFUL = 10_000
+HANDFUL_BYTES = 4 << 20
 MANY_IDS = 100_000  # of rows that have left: up to here they go along, too, and Spark need not scan files to leave them out
 MOST_NAMES = 1000  # that the session keeps for us: every version that was read has one, and a session may last for months
 

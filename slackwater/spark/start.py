@@ -30,6 +30,8 @@ SETTINGS = {
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",  # fewer, larger files
     "spark.sql.autoBroadcastJoinThreshold": "32m",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # INT96, the default, has no statistics and only Spark reads it right
+    # The classes that Spark generates and keeps. Two dozen views have more than 100, the default: they would be compiled at each refresh.
+    "spark.sql.codegen.cache.maxEntries": "5000",
     "spark.driver.memory": os.environ.get("SLACKWATER_MEMORY", "4g"),
     # ParallelGC takes about 10% less CPU than G1; what fails is raised, so the log stays quiet.
     "spark.driver.extraJavaOptions": f"-XX:+UseParallelGC -Dlog4j2.configurationFile={LOG.as_uri()}",

@@ -11,7 +11,7 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
@@ -21,8 +21,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
+from slackwater.delta.spans import Spans
 from slackwater.errors import WarehouseError
 from slackwater.trace.durable import Damaged, checksums, damage, sync
+from slackwater.trace.spans import leaf_at, spans_in
 from slackwater.trace.trace import VERSION, File, Reading
 from slackwater.trace.unwritable import HINTS, writing
 from slackwater.trace.write import write_rows
@@ -102,9 +104,9 @@ class Files:
         rows = rows.set_column(at, VERSION, pa.repeat(pa.scalar(version, pa.int64()), rows.num_rows))
         self.write_arrow(rows, directory, side)
 
-    def rows(self, reading: Reading) -> pa.Table:
-        """All that a small reading gives, without the engine."""
-        rows = self._read(reading.files, None)
+    def rows(self, reading: Reading, columns: Iterable[str] | None = None) -> pa.Table:
+        """All that a small reading gives, without the engine; only these columns, identities and versions if `columns` are named."""
+        rows = self._read(reading.files, None if columns is None else [*columns, ID, VERSION])
         if not reading.without:
             return rows
         # Of several rows with one identity the last to leave decides, or the first to come: `index_in` finds the first.
@@ -124,6 +126,14 @@ class Files:
             return _contents(self.full(file), columns)
         except (pa.ArrowException, OSError) as problem:
             raise Damaged(file.path, f"cannot be read: {problem}") from problem
+
+    def may_hold(self, file: File, wanted: Mapping[str, Spans]) -> bool:
+        """Whether a file may have a row whose values all are among those wanted. A file that cannot be read may: who reads it says so."""
+        try:
+            found = {column: spans_in(self.full(file), column) for column in wanted}
+        except (pa.ArrowException, OSError):
+            return True
+        return all(spans is None or spans.meets(wanted[column]) for column, spans in found.items())
 
     def ids(self, files: Iterable[File]) -> list[int]:
         """The identities in a few small files."""
@@ -222,9 +232,9 @@ def _in_utc(type_: pa.DataType, old: set[str]) -> pa.DataType:
 
 def _ids(facts: pq.FileMetaData) -> tuple[int, int] | None:
     """The smallest and the largest identity in a file, from its footer, if they are numbers."""
-    if ID not in facts.schema.names:
+    at = leaf_at(facts, ID)
+    if at is None:
         return None
-    at = facts.schema.names.index(ID)
     groups = [facts.row_group(group).column(at).statistics for group in range(facts.num_row_groups)]
     if any(group is None or not group.has_min_max or not isinstance(group.max, int) for group in groups):
         return None

@@ -1,0 +1,149 @@
+"""Scans that read no more files than those in which a change can find a partner.
+
+The values of a change are known before its flush is written. From there they are carried along equalities to the other sides of joins,
+and down to what is read there:
+
+    Δorders ⋈ lineitem on l_orderkey = o_orderkey        only files of lineitem whose keys meet those of the changed orders
+
+This is no rule about rows: the plan gives the same ones, whichever of the files that cannot matter are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from sqlglot import exp
+
+from slackwater.delta.spans import KINDS, Spans
+from slackwater.plan import Aggregate, Filter, Generate, Join, Node, Project, Scan, Union, Window
+from slackwater.plan.nodes import Expression, conjuncts
+
+Wanted = Mapping[str, Spans]  # by column: rows with another value do not matter
+Known = Callable[[str, str], Spans | None]  # of a relation's column
+Choose = Callable[[str, Wanted], str]  # the relation to read instead, by what is wanted of its columns
+
+
+def narrow(plan: Node, known: Known, choose: Choose) -> Node:
+    """The plan, reading of each relation what `choose` finds to be enough. `known` tells where values lie, as far as that is known."""
+    return _Narrowed(known, choose).plan(plan, {})
+
+
+class _Narrowed:
+    def __init__(self, known: Known, choose: Choose) -> None:
+        self.known = known
+        self.choose = choose
+        self._spans: dict[tuple[Node, str], Spans | None] = {}
+        self._plans: dict[tuple[Node, frozenset[tuple[str, Spans]]], Node] = {}
+
+    def plan(self, node: Node, wanted: Wanted) -> Node:
+        key = (node, frozenset(wanted.items()))
+        if key not in self._plans:
+            self._plans[key] = self._plan(node, wanted)
+        return self._plans[key]
+
+    def _plan(self, node: Node, wanted: Wanted) -> Node:
+        if isinstance(node, Scan):
+            of_source = {source: wanted[shown] for source, shown in zip(node.source, node.names, strict=True) if shown in wanted}
+            relation = self.choose(node.relation, of_source) if of_source else node.relation
+            return node if relation == node.relation else Scan(relation, node.source, node.outputs)
+        if isinstance(node, Join):
+            left, right = self._sides(node, wanted)
+            return node.with_inputs(self.plan(node.left, left), self.plan(node.right, right))
+        if isinstance(node, Union):
+            places = [(node.names.index(name), spans) for name, spans in wanted.items()]
+            return node.with_inputs(*(self.plan(branch, {branch.names[at]: spans for at, spans in places}) for branch in node.branches))
+        below = _below(node)
+        return node.with_inputs(*(self.plan(each, {below[name]: wanted[name] for name in wanted if name in below}) for each in node.inputs))
+
+    def _sides(self, node: Join, wanted: Wanted) -> tuple[Wanted, Wanted]:
+        """What matters of the two sides of a join."""
+        left = {name: spans for name, spans in wanted.items() if name in node.left.names} if node.kind != "full" else {}
+        right = {name: spans for name, spans in wanted.items() if name in node.right.names} if node.kind == "inner" else {}
+        for mine, other, nulls in _equalities(node):
+            here, there = _and(left.get(mine), self.spans(node.left, mine)), _and(right.get(other), self.spans(node.right, other))
+            if node.kind in ("inner", "semi"):
+                here = there = _and(here, there)
+            # A row of a kept side stays without a partner, too; of the other side only partners matter.
+            if node.kind in ("inner", "semi") and here is not None:
+                left[mine] = here if nulls else here.without_nulls
+            if node.kind != "full" and here is not None:
+                right[other] = here if nulls else here.without_nulls
+        return left, right
+
+    def spans(self, node: Node, name: str) -> Spans | None:
+        """Where the values of a column can lie; None if that is not known."""
+        if (node, name) not in self._spans:
+            self._spans[node, name] = self._found(node, name)
+        return self._spans[node, name]
+
+    def _found(self, node: Node, name: str) -> Spans | None:
+        if isinstance(node, Scan):
+            at = node.names.index(name)
+            return self.known(node.relation, node.source[at]) if node.outputs[at].type in KINDS else None
+        if isinstance(node, Union):
+            found = [self.spans(branch, branch.names[node.names.index(name)]) for branch in node.branches]
+            told = [spans for spans in found if spans is not None]
+            return _either(told) if len(told) == len(found) else None
+        if isinstance(node, Join):
+            return self._joined(node, name)
+        below = _below(node)
+        return self.spans(node.inputs[0], below[name]) if name in below else None
+
+    def _joined(self, node: Join, name: str) -> Spans | None:
+        on_left = name in node.left.names
+        if node.kind == "full" or not on_left and node.kind != "inner":
+            return None  # a row without a partner has NULL there
+        found = self.spans(node.left if on_left else node.right, name)
+        if node.kind in ("inner", "semi"):
+            for mine, other, nulls in _equalities(node):
+                if name in (mine, other):
+                    partner = self.spans(node.right, other) if on_left else self.spans(node.left, mine)
+                    found = _and(found, partner)
+                    found = found.without_nulls if found is not None and not nulls else found
+        return found
+
+
+def _below(node: Node) -> dict[str, str]:
+    """The columns of a node that are its input's, under their names there. Rows that differ in one of them do not know of each other."""
+    if isinstance(node, Project):
+        return {output.name: output.expression.name for output in node.outputs if isinstance(output.expression, exp.Column)}
+    if isinstance(node, Filter):
+        return {name: name for name in node.names}
+    if isinstance(node, Generate):
+        return {name: name for name in node.input.names}
+    if isinstance(node, Aggregate | Window):
+        return {name: name for name in node.keys}
+    return {}
+
+
+def _equalities(node: Join) -> list[tuple[str, str, bool]]:
+    """The columns of the left and of the right that a join compares, and whether NULL is equal to NULL."""
+    types = {column.name: column.type for side in node.inputs for column in side.columns}
+    found = []
+    for condition in conjuncts(node.condition):
+        pair = _columns_of(condition)
+        if pair is not None and types[pair[0]] in KINDS and KINDS[types[pair[0]]] == KINDS.get(types[pair[1]]):
+            nulls = isinstance(condition, exp.NullSafeEQ)
+            if pair[0] in node.left.names and pair[1] in node.right.names:
+                found.append((*pair, nulls))
+            elif pair[1] in node.left.names and pair[0] in node.right.names:
+                found.append((pair[1], pair[0], nulls))
+    return found
+
+
+def _columns_of(condition: Expression) -> tuple[str, str] | None:
+    if not isinstance(condition, exp.EQ | exp.NullSafeEQ):
+        return None
+    a, b = condition.this, condition.expression
+    return (a.name, b.name) if isinstance(a, exp.Column) and isinstance(b, exp.Column) else None
+
+
+def _and(a: Spans | None, b: Spans | None) -> Spans | None:
+    return b if a is None else a if b is None else a & b
+
+
+def _either(spans: list[Spans]) -> Spans:
+    found = spans[0]
+    for each in spans[1:]:
+        found = found | each
+    return found

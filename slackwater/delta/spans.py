@@ -1,0 +1,56 @@
+"""Where the values of a column lie: a few spans of whole numbers, and whether NULL is among them.
+
+Keys are mostly numbers or dates, given in the order of arrival: the keys of a change lie close together, or in a few places, and so do
+those of a file. What shares no span with a change holds no partner for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+MOST = 8  # spans: more would tell little more
+KINDS = {"tinyint": "number", "smallint": "number", "int": "number", "bigint": "number", "date": "date"}  # types with spans: which compare
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Values from a first to a last one each, in ascending order and apart from each other. A date counts as its day since 1970."""
+
+    spans: tuple[tuple[int, int], ...]
+    nulls: bool = False
+
+    def __and__(self, other: Spans) -> Spans:
+        both = [
+            (max(first, start), min(last, end))
+            for first, last in self.spans
+            for start, end in other.spans
+            if first <= end and start <= last
+        ]
+        return Spans(tuple(both), self.nulls and other.nulls)
+
+    def __or__(self, other: Spans) -> Spans:
+        return Spans(apart([*self.spans, *other.spans]), self.nulls or other.nulls)
+
+    def meets(self, other: Spans) -> bool:
+        """Whether a value may be in both."""
+        found = self & other
+        return bool(found.spans) or found.nulls
+
+    @property
+    def without_nulls(self) -> Spans:
+        return Spans(self.spans)
+
+
+def apart(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """The same values as few spans that do not touch: neighbours become one until there are no more than allowed."""
+    found: list[tuple[int, int]] = []
+    for first, last in sorted(spans):
+        if found and first <= found[-1][1] + 1:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    while len(found) > MOST:
+        at = min(range(len(found) - 1), key=lambda i: found[i + 1][0] - found[i][1])
+        found[at : at + 2] = [(found[at][0], found[at + 1][1])]
+    return tuple(found)

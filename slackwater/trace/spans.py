@@ -1,0 +1,66 @@
+"""Where the values of a column lie in some rows, and in a file."""
+
+from __future__ import annotations
+
+import datetime
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from slackwater.delta.spans import MOST, Spans, apart
+
+_EPOCH = datetime.date(1970, 1, 1)
+
+
+def spans_of(values: pa.ChunkedArray) -> Spans | None:
+    """The spans of some values, split where the gaps are widest; None if they are of another type."""
+    if pa.types.is_date32(values.type):
+        values = values.cast(pa.int32())
+    if not pa.types.is_integer(values.type):
+        return None
+    found = np.unique(values.drop_null().to_numpy())
+    if not len(found):
+        return Spans((), values.null_count > 0)
+    # Not numpy's difference: that of the smallest and the largest BIGINT is no BIGINT.
+    gaps = found[1:].astype(float) - found[:-1].astype(float)
+    cuts = sorted(int(at) for at in np.argsort(gaps)[::-1][: MOST - 1] if gaps[at] > 1)
+    firsts, lasts = [0, *(at + 1 for at in cuts)], [*cuts, len(found) - 1]
+    return Spans(tuple((int(found[a]), int(found[b])) for a, b in zip(firsts, lasts, strict=True)), values.null_count > 0)
+
+
+@lru_cache(maxsize=1 << 16)
+def spans_in(path: str, column: str) -> Spans | None:
+    """The spans of a column in a file, by its footer; None if that does not tell. A file never changes."""
+    facts = pq.read_metadata(path)
+    at = leaf_at(facts, column)
+    if at is None:
+        return None
+    spans, nulls = [], False
+    for number in range(facts.num_row_groups):
+        known = facts.row_group(number).column(at).statistics
+        if known is None or not known.has_null_count:
+            return None
+        nulls = nulls or known.null_count > 0
+        if known.has_min_max:
+            first, last = _number(known.min), _number(known.max)
+            if first is None or last is None:
+                return None
+            spans.append((first, last))
+        elif known.null_count < facts.row_group(number).num_rows:
+            return None
+    return Spans(apart(spans), nulls)
+
+
+def leaf_at(facts: pq.FileMetaData, column: str) -> int | None:
+    """Where a file has a column that is not nested. A field of a struct may have the same name."""
+    return next((leaf for leaf in range(len(facts.schema)) if facts.schema.column(leaf).path == column), None)
+
+
+def _number(value: object) -> int | None:
+    if isinstance(value, datetime.datetime | bool):
+        return None
+    if isinstance(value, datetime.date):
+        return (value - _EPOCH).days
+    return value if isinstance(value, int) else None
