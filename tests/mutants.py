@@ -394,6 +394,38 @@ MUTANTS = (
         "limit/ordinary",
     ),
     mutant("a limit forgets its offset", "delta/limit.py", "node.count, node.offset)", "node.count, 0)", "limit/offset"),
+    # What need not be read.
+    mutant("NULL finds no partner", "delta/spans.py", "self.nulls and other.nulls", "False", "join/far_keys"),
+    mutant(
+        "a file without a NULL in its first rows has none",
+        "trace/spans.py",
+        "nulls = nulls or known.null_count > 0",
+        "pass",
+        "join/far_keys",
+    ),
+    mutant(
+        "keys are where the first ones are",
+        "trace/spans.py",
+        "[*cuts, len(found) - 1]",
+        "[*cuts, 0 if not cuts else cuts[-1] + 1]",
+        "join/far_keys",
+        "join/inner_",
+    ),
+    mutant(
+        "a side that stays without a partner is read where there are some",
+        "delta/narrow.py",
+        'if node.kind in ("inner", "semi") and here is not None:',
+        "if (here := _and(here, there)) is not None:",
+        "join/far_keys",
+    ),
+    mutant(
+        "rows that stayed are nowhere",
+        "run/net.py",
+        "Reading((*kept.files, *written[KEPT])",
+        "Reading(kept.files",
+        "join/update_of",
+    ),
+    mutant("rows stay as often as they came", "run/net.py", "stayed = np.minimum(came, left)", "stayed = came", "join/update_of"),
     # What is the same before and after.
     mutant(
         "outer joins only grow when their inputs do",

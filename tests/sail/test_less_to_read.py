@@ -1,0 +1,66 @@
+"""Flushes read what a change can meet, and see of it what the path reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from slackwater import Session
+from slackwater.run import flush as flushing
+from slackwater.run.reads import Reads
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
+    """By flush, how many files of each relation it may read."""
+    found: list[dict[str, int]] = []
+
+    class Noted(Reads):
+        def __init__(self, *facts: object) -> None:
+            super().__init__(*facts)  # type: ignore[arg-type]
+            found.append({name: len(reading.files) for name, (_, reading) in self.readings.items()})
+
+    monkeypatch.setattr(flushing, "Reads", Noted)
+    return found
+
+
+@pytest.fixture
+def shop(sail_db: Session) -> Session:
+    sail_db.sql("CREATE TABLE orders (id BIGINT, day DATE, note STRING, PRIMARY KEY (id))")
+    sail_db.sql("CREATE TABLE lines (id BIGINT, amount INT)")
+    for first in (0, 1000, 2000):
+        sail_db.insert("orders", [(first + n, "2024-01-01", "as it came") for n in range(10)])
+        sail_db.insert("lines", [(first + n, n) for n in range(10)])
+    sail_db.sql("CREATE MATERIALIZED VIEW daily AS SELECT day, sum(amount) AS total FROM orders JOIN lines USING (id) GROUP BY day")
+    assert list(sail_db.sql("SELECT total FROM daily")) == [(135,)]
+    return sail_db
+
+
+def written(db: Session) -> set[Path]:
+    """What flushes wrote."""
+    return set((db._warehouse.files.root / "traces").glob("daily*/*"))
+
+
+def test_an_update_of_what_a_view_does_not_read_is_no_work(shop: Session, read: list[dict[str, int]]) -> None:
+    shop.sql("UPDATE orders SET note = 'seen' WHERE id < 5")
+    before = written(shop)
+    assert "nothing new" in str(shop.sql("REFRESH VIEW daily").message)
+    assert list(shop.sql("SELECT total FROM daily")) == [(135,)]
+    assert (read, written(shop)) == ([], before)
+    shop.sql("DELETE FROM orders WHERE id < 2")  # rows that the view has seen under other identities
+    assert list(shop.sql("SELECT total FROM daily")) == [(134,)]
+
+
+def test_of_an_update_only_rows_that_show_are_a_change(shop: Session, read: list[dict[str, int]]) -> None:
+    shop.sql("UPDATE orders SET note = 'seen', day = CASE WHEN id = 3 THEN DATE '2024-01-02' ELSE day END")
+    assert sorted(shop.sql("SELECT total FROM daily")) == [(3,), (132,)]
+    assert not any("-scratch" in folder.name for folder in written(shop))
+
+
+def test_only_files_that_a_change_can_meet_are_read(shop: Session, read: list[dict[str, int]]) -> None:
+    shop.insert("orders", [(2500, "2024-01-03", "new")])
+    shop.sql("DELETE FROM orders WHERE id = 1003")
+    assert list(shop.sql("SELECT total FROM daily")) == [(132,)]
+    narrowed = [files for each in read for name, files in each.items() if name.startswith("lines@") and "#" in name]
+    assert narrowed == [1]
