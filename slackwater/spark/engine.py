@@ -22,7 +22,7 @@ from slackwater.plan import Column
 from slackwater.plan.nodes import Expression
 from slackwater.plan.render import quote, sql
 from slackwater.spark.arrow import arrow_schema
-from slackwater.spark.failures import reading_files, writing_files
+from slackwater.spark.failures import reading_files, translated, writing_files
 from slackwater.spark.parquet import read_parquet, write_parquet
 from slackwater.spark.read_by import ReadBy, names_in
 from slackwater.trace import VERSION, File, Files, Reading, Trace
@@ -97,7 +97,8 @@ class Engine:
 
     def settings(self) -> tuple[str | None, ...]:
         """The settings that have a say in what a query gives."""
-        return tuple(self.spark.conf.get(name, None) for name in MEANING)
+        with translated("settings"):
+            return tuple(self.spark.conf.get(name, None) for name in MEANING)
 
     # Reading.
 
@@ -188,12 +189,13 @@ class Engine:
 
     def _name(self, name: str, rows: DataFrame) -> None:
         self._registered[name] = None
-        rows.createOrReplaceTempView(name if self.is_sail else quote(name))
-        while len(self._registered) > MOST_NAMES:
-            oldest = next(iter(self._registered))
-            del self._registered[oldest]
-            self._read_by.forget(oldest)
-            self.spark.catalog.dropTempView(oldest)
+        with translated(name):
+            rows.createOrReplaceTempView(name if self.is_sail else quote(name))
+            while len(self._registered) > MOST_NAMES:
+                oldest = next(iter(self._registered))
+                del self._registered[oldest]
+                self._read_by.forget(oldest)
+                self.spark.catalog.dropTempView(oldest)
 
     def _takes_names_as_they_are(self) -> bool:
         """Spark reads a view's name as SQL, Sail does not."""
