@@ -95,10 +95,10 @@ def attempt(trial: Trial, spark: Any, engine: str) -> Outcome:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _engine_refuses(case: Case, spark: Any, engine: str) -> str:
-    """Why the engine does not accept the texts, if it does not."""
+def _engine_refuses(case: Case, spark: Any, engine: str, contents: Contents | None = None) -> str:
+    """Why the engine does not accept the texts, or fails over what the tables have, if it does."""
     try:
-        Batch(spark, engine).load(case, Contents(case.tables))
+        Batch(spark, engine).load(case, contents or Contents(case.tables))
         for view in case.views:
             spark.sql(f"SELECT * FROM {view.name}").toArrow()
     except Exception as error:
@@ -124,7 +124,10 @@ class _Judged(Run):
         except Exception as error:
             if isinstance(error, ValueError) and not isinstance(error, pa.ArrowException):
                 raise  # the case itself makes no sense
-            return Outcome("broken", f"{type(error).__name__}: {error}")
+            reason = f"{type(error).__name__}: {error}"
+            # A view over rows that the engine itself cannot compute it from is right to fail.
+            alone = _engine_refuses(self.case, self.db.spark, "sail" if self.on_sail else "spark", self.contents)
+            return Outcome("skipped", alone) if alone else Outcome("broken", reason)
         full = [message for message in self.messages if ": incremental" not in message]
         return Outcome("full", full[0].partition("full")[2]) if full else Outcome("right")
 
