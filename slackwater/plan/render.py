@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections import Counter
 
 from sqlglot import exp
-from sqlglot.dialects.spark import Spark
-from sqlglot.generators.spark import SparkGenerator
 
 from slackwater.plan.nodes import (
     Aggregate,
@@ -40,16 +38,7 @@ def render(plan: Node, prefix: str = "") -> str:
 
 def sql(expression: Expression) -> str:
     """A scalar expression as Spark SQL."""
-    return expression.sql(dialect=_Text, identify=False, comments=False)
-
-
-class _Text(Spark):
-    """Spark SQL, with <=> for IS NOT DISTINCT FROM: by that name Sail joins in a loop over all pairs instead of by a hash."""
-
-    class Generator(SparkGenerator):
-        def nullsafeeq_sql(self, expression: exp.NullSafeEQ) -> str:
-            text = self.binary(expression, "<=>")
-            return f"({text})" if isinstance(expression.parent, exp.Binary) and not isinstance(expression.parent, exp.Connector) else text
+    return expression.sql(dialect="spark", identify=False, comments=False)
 
 
 def quote(name: str) -> str:

@@ -24,6 +24,7 @@ from slackwater.run.net import Net, columns_read, net_change
 from slackwater.run.progress import FlushDone
 from slackwater.run.reading import define_relations
 from slackwater.run.reads import Reads, about
+from slackwater.run.sail_faults import joined_by_hash
 from slackwater.run.warehouse import Step
 from slackwater.sql import rename_relations
 from slackwater.trace import VERSION, Batch, Trace
@@ -158,7 +159,7 @@ def _planned_whole(path: Path) -> Node:
 @lru_cache(maxsize=4096)
 def _text(plan: Node, sizes: tuple[tuple[str, Size], ...] | None, prefix: str) -> str:
     """A flush's statement but for its version."""
-    return render(plan if sizes is None else with_broadcasts(plan, dict(sizes)), prefix)
+    return render(joined_by_hash(plan) if sizes is None else with_broadcasts(plan, dict(sizes)), prefix)
 
 
 def _key(source: str, step: Step) -> tuple[str, ...] | None:

@@ -13,7 +13,7 @@ SELECT 'added' AS _side, _id, region_5, _n FROM (
 -- v/1, aggregate: arrivals only
 SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old__id`) AS _id, IF(`arrives`, `new_region_5`, `old_region_5`) AS region_5, IF(`arrives`, `new__n`, `old__n`) AS _n FROM (
   SELECT new__id, old__id, new_region_5, new__n, old_region_5, old__n, leaves, comes, turn, arrives FROM (
-    SELECT new__id, old__id, new_region_5, new__n, old_region_5, old__n, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_region_5` <=> `old_region_5` AND `new__n` <=> `old__n`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_region_5` <=> `old_region_5` AND `new__n` <=> `old__n`) AS comes FROM (
+    SELECT new__id, old__id, new_region_5, new__n, old_region_5, old__n, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_region_5` IS NOT DISTINCT FROM `old_region_5` AND `new__n` IS NOT DISTINCT FROM `old__n`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_region_5` IS NOT DISTINCT FROM `old_region_5` AND `new__n` IS NOT DISTINCT FROM `old__n`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, CAST(COALESCE(`old__n`, CAST(0 AS BIGINT)) + COALESCE(`_n`, CAST(0 AS BIGINT)) AS BIGINT) > 0 AS is_new, `_id` AS new__id, old__id, `region_5` AS new_region_5, CAST(COALESCE(`old__n`, CAST(0 AS BIGINT)) + COALESCE(`_n`, CAST(0 AS BIGINT)) AS BIGINT) AS new__n, old_region_5, old__n
       FROM (
         SELECT region_5, _n, CONCAT_WS('.', HEX(XXHASH64(1, `region_5`, 3)), HEX(XXHASH64(2, `region_5`, 3))) AS _id FROM (
@@ -37,7 +37,7 @@ WHERE IF(`arrives`, `comes`, `leaves`)
 -- v/1, aggregate: arrivals and departures
 SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old__id`) AS _id, IF(`arrives`, `new_region_5`, `old_region_5`) AS region_5, IF(`arrives`, `new__n`, `old__n`) AS _n FROM (
   SELECT new__id, old__id, new_region_5, new__n, old_region_5, old__n, leaves, comes, turn, arrives FROM (
-    SELECT new__id, old__id, new_region_5, new__n, old_region_5, old__n, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_region_5` <=> `old_region_5` AND `new__n` <=> `old__n`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_region_5` <=> `old_region_5` AND `new__n` <=> `old__n`) AS comes FROM (
+    SELECT new__id, old__id, new_region_5, new__n, old_region_5, old__n, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_region_5` IS NOT DISTINCT FROM `old_region_5` AND `new__n` IS NOT DISTINCT FROM `old__n`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_region_5` IS NOT DISTINCT FROM `old_region_5` AND `new__n` IS NOT DISTINCT FROM `old__n`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, CAST(COALESCE(`old__n`, CAST(0 AS BIGINT)) + COALESCE(`_n`, CAST(0 AS BIGINT)) AS BIGINT) > 0 AS is_new, `_id` AS new__id, old__id, `region_5` AS new_region_5, CAST(COALESCE(`old__n`, CAST(0 AS BIGINT)) + COALESCE(`_n`, CAST(0 AS BIGINT)) AS BIGINT) AS new__n, old_region_5, old__n
       FROM (
         SELECT region_5, _n, CONCAT_WS('.', HEX(XXHASH64(1, `region_5`, 3)), HEX(XXHASH64(2, `region_5`, 3))) AS _id FROM (

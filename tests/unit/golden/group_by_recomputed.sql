@@ -19,7 +19,7 @@ WITH part_1 AS (
 )
 SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old__id`) AS _id, IF(`arrives`, `new_region_3`, `old_region_3`) AS region_3, IF(`arrives`, `new_count_customer_5_value`, `old_count_customer_5_value`) AS count_customer_5_value FROM (
   SELECT new__id, old__id, new_region_3, new_count_customer_5_value, old_region_3, old_count_customer_5_value, leaves, comes, turn, arrives FROM (
-    SELECT new__id, old__id, new_region_3, new_count_customer_5_value, old_region_3, old_count_customer_5_value, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_region_3` <=> `old_region_3` AND `new_count_customer_5_value` <=> `old_count_customer_5_value`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_region_3` <=> `old_region_3` AND `new_count_customer_5_value` <=> `old_count_customer_5_value`) AS comes FROM (
+    SELECT new__id, old__id, new_region_3, new_count_customer_5_value, old_region_3, old_count_customer_5_value, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_count_customer_5_value` IS NOT DISTINCT FROM `old_count_customer_5_value`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_count_customer_5_value` IS NOT DISTINCT FROM `old_count_customer_5_value`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, NOT `_id` IS NULL AS is_new, `_id` AS new__id, old__id, `region_3` AS new_region_3, `count_customer_5_value` AS new_count_customer_5_value, old_region_3, old_count_customer_5_value
       FROM (
         SELECT region_3, count_customer_5_value, CONCAT_WS('.', HEX(XXHASH64(1, `region_3`, 3)), HEX(XXHASH64(2, `region_3`, 3))) AS _id FROM (
@@ -28,7 +28,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
             FROM (
               SELECT customer AS customer_2, region AS region_3 FROM `orders@new`
             )
-            LEFT SEMI JOIN part_1 ON `region_3` <=> `touched_0`
+            LEFT SEMI JOIN part_1 ON `region_3` IS NOT DISTINCT FROM `touched_0`
           )
           GROUP BY region_3
         )
@@ -69,7 +69,7 @@ WITH part_1 AS (
 )
 SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old__id`) AS _id, IF(`arrives`, `new_region_3`, `old_region_3`) AS region_3, IF(`arrives`, `new_count_customer_5_value`, `old_count_customer_5_value`) AS count_customer_5_value FROM (
   SELECT new__id, old__id, new_region_3, new_count_customer_5_value, old_region_3, old_count_customer_5_value, leaves, comes, turn, arrives FROM (
-    SELECT new__id, old__id, new_region_3, new_count_customer_5_value, old_region_3, old_count_customer_5_value, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_region_3` <=> `old_region_3` AND `new_count_customer_5_value` <=> `old_count_customer_5_value`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_region_3` <=> `old_region_3` AND `new_count_customer_5_value` <=> `old_count_customer_5_value`) AS comes FROM (
+    SELECT new__id, old__id, new_region_3, new_count_customer_5_value, old_region_3, old_count_customer_5_value, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_count_customer_5_value` IS NOT DISTINCT FROM `old_count_customer_5_value`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_count_customer_5_value` IS NOT DISTINCT FROM `old_count_customer_5_value`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, NOT `_id` IS NULL AS is_new, `_id` AS new__id, old__id, `region_3` AS new_region_3, `count_customer_5_value` AS new_count_customer_5_value, old_region_3, old_count_customer_5_value
       FROM (
         SELECT region_3, count_customer_5_value, CONCAT_WS('.', HEX(XXHASH64(1, `region_3`, 3)), HEX(XXHASH64(2, `region_3`, 3))) AS _id FROM (
@@ -78,7 +78,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
             FROM (
               SELECT customer AS customer_2, region AS region_3 FROM `orders@new`
             )
-            LEFT SEMI JOIN part_1 ON `region_3` <=> `touched_0`
+            LEFT SEMI JOIN part_1 ON `region_3` IS NOT DISTINCT FROM `touched_0`
           )
           GROUP BY region_3
         )

@@ -14,7 +14,7 @@ SELECT 'added' AS _side, _id, id_5, amount_6 FROM (
 -- v/1, limit: arrivals only
 SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old__id`) AS _id, IF(`arrives`, `new_id_5`, `old_id_5`) AS id_5, IF(`arrives`, `new_amount_6`, `old_amount_6`) AS amount_6 FROM (
   SELECT new__id, old__id, new_id_5, new_amount_6, old_id_5, old_amount_6, leaves, comes, turn, arrives FROM (
-    SELECT new__id, old__id, new_id_5, new_amount_6, old_id_5, old_amount_6, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_id_5` <=> `old_id_5` AND `new_amount_6` <=> `old_amount_6`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_id_5` <=> `old_id_5` AND `new_amount_6` <=> `old_amount_6`) AS comes FROM (
+    SELECT new__id, old__id, new_id_5, new_amount_6, old_id_5, old_amount_6, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_id_5` IS NOT DISTINCT FROM `old_id_5` AND `new_amount_6` IS NOT DISTINCT FROM `old_amount_6`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_id_5` IS NOT DISTINCT FROM `old_id_5` AND `new_amount_6` IS NOT DISTINCT FROM `old_amount_6`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, NOT `_id` IS NULL AS is_new, `_id` AS new__id, old__id, `id_5` AS new_id_5, `amount_6` AS new_amount_6, old_id_5, old_amount_6
       FROM (
         SELECT id_5, amount_6, `_id_id_5` AS _id FROM (
@@ -39,7 +39,7 @@ WHERE IF(`arrives`, `comes`, `leaves`)
 -- v/1, limit: arrivals and departures
 SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old__id`) AS _id, IF(`arrives`, `new_id_5`, `old_id_5`) AS id_5, IF(`arrives`, `new_amount_6`, `old_amount_6`) AS amount_6 FROM (
   SELECT new__id, old__id, new_id_5, new_amount_6, old_id_5, old_amount_6, leaves, comes, turn, arrives FROM (
-    SELECT new__id, old__id, new_id_5, new_amount_6, old_id_5, old_amount_6, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_id_5` <=> `old_id_5` AND `new_amount_6` <=> `old_amount_6`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_id_5` <=> `old_id_5` AND `new_amount_6` <=> `old_amount_6`) AS comes FROM (
+    SELECT new__id, old__id, new_id_5, new_amount_6, old_id_5, old_amount_6, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_id_5` IS NOT DISTINCT FROM `old_id_5` AND `new_amount_6` IS NOT DISTINCT FROM `old_amount_6`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_id_5` IS NOT DISTINCT FROM `old_id_5` AND `new_amount_6` IS NOT DISTINCT FROM `old_amount_6`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, NOT `_id` IS NULL AS is_new, `_id` AS new__id, old__id, `id_5` AS new_id_5, `amount_6` AS new_amount_6, old_id_5, old_amount_6
       FROM (
         SELECT id_5, amount_6, `_id_id_5` AS _id FROM (

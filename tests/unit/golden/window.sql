@@ -18,7 +18,7 @@ WITH part_1 AS (
 )
 SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old__id`) AS _id, IF(`arrives`, `new_id_1`, `old_id_1`) AS id_1, IF(`arrives`, `new_region_3`, `old_region_3`) AS region_3, IF(`arrives`, `new_amount_4`, `old_amount_4`) AS amount_4, IF(`arrives`, `new_rank_5`, `old_rank_5`) AS rank_5 FROM (
   SELECT new__id, old__id, new_id_1, new_region_3, new_amount_4, new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5, leaves, comes, turn, arrives FROM (
-    SELECT new__id, old__id, new_id_1, new_region_3, new_amount_4, new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_id_1` <=> `old_id_1` AND `new_region_3` <=> `old_region_3` AND `new_amount_4` <=> `old_amount_4` AND `new_rank_5` <=> `old_rank_5`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_id_1` <=> `old_id_1` AND `new_region_3` <=> `old_region_3` AND `new_amount_4` <=> `old_amount_4` AND `new_rank_5` <=> `old_rank_5`) AS comes FROM (
+    SELECT new__id, old__id, new_id_1, new_region_3, new_amount_4, new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_id_1` IS NOT DISTINCT FROM `old_id_1` AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_amount_4` IS NOT DISTINCT FROM `old_amount_4` AND `new_rank_5` IS NOT DISTINCT FROM `old_rank_5`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_id_1` IS NOT DISTINCT FROM `old_id_1` AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_amount_4` IS NOT DISTINCT FROM `old_amount_4` AND `new_rank_5` IS NOT DISTINCT FROM `old_rank_5`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, NOT `_id` IS NULL AS is_new, `_id` AS new__id, old__id, `id_1` AS new_id_1, `region_3` AS new_region_3, `amount_4` AS new_amount_4, `rank_5` AS new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5
       FROM (
         SELECT id_1, region_3, amount_4, rank_5, `_id_id_1` AS _id FROM (
@@ -27,7 +27,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
             FROM (
               SELECT id AS id_1, region AS region_3, amount AS amount_4, _id AS _id_id_1 FROM `orders@new`
             )
-            LEFT SEMI JOIN part_1 ON `region_3` <=> `touched_0`
+            LEFT SEMI JOIN part_1 ON `region_3` IS NOT DISTINCT FROM `touched_0`
           )
         )
       )
@@ -35,7 +35,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
         SELECT `_id` AS old__id, `id_1` AS old_id_1, `region_3` AS old_region_3, `amount_4` AS old_amount_4, `rank_5` AS old_rank_5 FROM (
           SELECT id_1, region_3, amount_4, rank_5, _id
           FROM `v/1@own`
-          LEFT SEMI JOIN part_1 ON `region_3` <=> `touched_0`
+          LEFT SEMI JOIN part_1 ON `region_3` IS NOT DISTINCT FROM `touched_0`
         )
       ) ON `_id` = `old__id`
     )
@@ -65,7 +65,7 @@ WITH part_1 AS (
 )
 SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old__id`) AS _id, IF(`arrives`, `new_id_1`, `old_id_1`) AS id_1, IF(`arrives`, `new_region_3`, `old_region_3`) AS region_3, IF(`arrives`, `new_amount_4`, `old_amount_4`) AS amount_4, IF(`arrives`, `new_rank_5`, `old_rank_5`) AS rank_5 FROM (
   SELECT new__id, old__id, new_id_1, new_region_3, new_amount_4, new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5, leaves, comes, turn, arrives FROM (
-    SELECT new__id, old__id, new_id_1, new_region_3, new_amount_4, new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_id_1` <=> `old_id_1` AND `new_region_3` <=> `old_region_3` AND `new_amount_4` <=> `old_amount_4` AND `new_rank_5` <=> `old_rank_5`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_id_1` <=> `old_id_1` AND `new_region_3` <=> `old_region_3` AND `new_amount_4` <=> `old_amount_4` AND `new_rank_5` <=> `old_rank_5`) AS comes FROM (
+    SELECT new__id, old__id, new_id_1, new_region_3, new_amount_4, new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_id_1` IS NOT DISTINCT FROM `old_id_1` AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_amount_4` IS NOT DISTINCT FROM `old_amount_4` AND `new_rank_5` IS NOT DISTINCT FROM `old_rank_5`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_id_1` IS NOT DISTINCT FROM `old_id_1` AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_amount_4` IS NOT DISTINCT FROM `old_amount_4` AND `new_rank_5` IS NOT DISTINCT FROM `old_rank_5`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, NOT `_id` IS NULL AS is_new, `_id` AS new__id, old__id, `id_1` AS new_id_1, `region_3` AS new_region_3, `amount_4` AS new_amount_4, `rank_5` AS new_rank_5, old_id_1, old_region_3, old_amount_4, old_rank_5
       FROM (
         SELECT id_1, region_3, amount_4, rank_5, `_id_id_1` AS _id FROM (
@@ -74,7 +74,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
             FROM (
               SELECT id AS id_1, region AS region_3, amount AS amount_4, _id AS _id_id_1 FROM `orders@new`
             )
-            LEFT SEMI JOIN part_1 ON `region_3` <=> `touched_0`
+            LEFT SEMI JOIN part_1 ON `region_3` IS NOT DISTINCT FROM `touched_0`
           )
         )
       )
@@ -82,7 +82,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
         SELECT `_id` AS old__id, `id_1` AS old_id_1, `region_3` AS old_region_3, `amount_4` AS old_amount_4, `rank_5` AS old_rank_5 FROM (
           SELECT id_1, region_3, amount_4, rank_5, _id
           FROM `v/1@own`
-          LEFT SEMI JOIN part_1 ON `region_3` <=> `touched_0`
+          LEFT SEMI JOIN part_1 ON `region_3` IS NOT DISTINCT FROM `touched_0`
         )
       ) ON `_id` = `old__id`
     )
