@@ -17,6 +17,7 @@ from slackwater.plan import Node, Scan
 from slackwater.trace import Files, Reading, Trace
 
 MOST = 200_000  # rows of a change that are looked at, in this process
+MOST_BYTES = 32 << 20  # of its files, which are a few times as large in memory
 WORTH = 0.1  # of them must have stayed, or the change is left as it is
 
 
@@ -38,7 +39,9 @@ def columns_read(plan: Node, source: str) -> tuple[str, ...] | None:
 def net_change(trace: Trace, old: int, new: int, columns: Sequence[str], files: Files, directory: str) -> Net | None:
     """The change of a trace between two versions as these columns show it, written below `directory`; None if that is not less."""
     between = trace.between(old, new)
-    if not any(batch.added and batch.removed for batch in between) or sum(batch.rows for batch in between) > MOST:
+    if not any(batch.added and batch.removed for batch in between):
+        return None
+    if sum(batch.rows for batch in between) > MOST or sum(batch.bytes for batch in between) > MOST_BYTES:
         return None
     added, removed = (files.rows(trace.part(side, old, new)) for side in (ADDED, REMOVED))
     counted = _count(added, removed, columns)

@@ -54,8 +54,9 @@ def spans_in(path: str, column: str) -> Spans | None:
 
 
 def leaf_at(facts: pq.FileMetaData, column: str) -> int | None:
-    """Where a file has a column that is not nested. A field of a struct may have the same name."""
-    return next((leaf for leaf in range(len(facts.schema)) if facts.schema.column(leaf).path == column), None)
+    """Where a file has a column that is not nested. A field of a struct may have the same name, or the same path as a name with a dot."""
+    leaves = (facts.schema.column(leaf) for leaf in range(len(facts.schema)))
+    return next((place for place, leaf in enumerate(leaves) if leaf.name == leaf.path == column), None)
 
 
 def _number(value: object) -> int | None:

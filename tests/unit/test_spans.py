@@ -71,10 +71,11 @@ def test_a_footer_tells_where_the_values_of_a_file_lie(values: list[int | None],
 
 
 def test_a_footer_that_does_not_tell_is_not_believed(tmp_path: Path) -> None:
-    rows = pa.table({"s": pa.array([{"a": 1}]), "a": [5], "name": ["x"], "day": [dt.date(1970, 1, 11)]})
+    rows = pa.table({"s": pa.array([{"a": 1}]), "s.a": [7], "a": [5], "name": ["x"], "day": [dt.date(1970, 1, 11)]})
     pq.write_table(rows, tmp_path / "with.parquet")
     pq.write_table(rows, tmp_path / "without.parquet", write_statistics=False)
     assert spans_in(str(tmp_path / "with.parquet"), "a") == Spans(((5, 5),))  # not the field of the struct
+    assert spans_in(str(tmp_path / "with.parquet"), "s.a") == Spans(((7, 7),))
     assert spans_in(str(tmp_path / "with.parquet"), "day") == Spans(((10, 10),))
     assert spans_in(str(tmp_path / "with.parquet"), "name") is None
     assert spans_in(str(tmp_path / "with.parquet"), "other") is None
