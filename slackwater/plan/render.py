@@ -26,6 +26,7 @@ from slackwater.plan.nodes import (
     Union,
     Values,
     Window,
+    column,
 )
 
 JOIN_WORDS = {"inner": "JOIN", "left": "LEFT JOIN", "full": "FULL JOIN", "semi": "LEFT SEMI JOIN", "anti": "LEFT ANTI JOIN"}
@@ -119,15 +120,24 @@ class _Renderer:
     def _filter(self, node: Filter) -> str:
         if isinstance(node.input, Join) and node.input not in self.shared:
             return f"{self._join(node.input)}\nWHERE {sql(node.condition)}"
+        if isinstance(node.input, Scan):
+            return f"{self._scan(node.input)}\nWHERE {sql(_as_there(node.condition, node.input))}"
         return f"SELECT {_list(node.columns)} FROM {self.relation(node.input)}\nWHERE {sql(node.condition)}"
 
     def _project(self, node: Project) -> str:
-        outputs = ", ".join(_output(output) for output in node.outputs) or "1 AS nothing"
-        source = node.input
-        where = ""
+        source, condition = node.input, None
         if isinstance(source, Filter) and source not in self.shared:
-            where = f"\nWHERE {sql(source.condition)}"
-            source = source.input
+            source, condition = source.input, source.condition
+        listed = node.outputs
+        if isinstance(source, Scan):
+            # A level of its own, only to rename, is work for whoever reads the statement.
+            listed = tuple(Output(output.column, _as_there(output.expression, source)) for output in listed)
+            condition = None if condition is None else _as_there(condition, source)
+            relation = quote(self.prefix + source.relation)
+        outputs = ", ".join(_output(output) for output in listed) or "1 AS nothing"
+        where = "" if condition is None else f"\nWHERE {sql(condition)}"
+        if isinstance(source, Scan):
+            return f"SELECT {outputs} FROM {relation}{where}"
         if isinstance(source, Join) and source.kind not in ("semi", "anti") and source not in self.shared:
             return f"SELECT {outputs}\nFROM {self._join_body(source)}{where}"
         return f"SELECT {outputs} FROM {self.relation(source)}{where}"
@@ -155,11 +165,15 @@ class _Renderer:
         return f"{left}\n{word} {self.relation(node.right)} ON {sql(node.condition)}"
 
     def _union(self, node: Union) -> str:
-        parts = []
-        for branch in node.branches:
-            outputs = ", ".join(_named(quote(name), column.name, name) for name, column in zip(branch.names, node.outputs, strict=True))
-            parts.append(f"SELECT {outputs or '1 AS nothing'} FROM {self.relation(branch)}")
-        return "\nUNION ALL\n".join(parts)
+        return "\nUNION ALL\n".join(self._branch(branch, node if place == 0 else None) for place, branch in enumerate(node.branches))
+
+    def _branch(self, branch: Node, first_of: Union | None) -> str:
+        """A branch of a union, which takes its names from the first one."""
+        named = branch.names if first_of is None else first_of.names
+        if branch.names == named and branch not in self.shared and not isinstance(branch, Limit):
+            return self.select(branch)
+        outputs = ", ".join(_named(quote(name), wanted, name) for name, wanted in zip(branch.names, named, strict=True))
+        return f"SELECT {outputs or '1 AS nothing'} FROM {self.relation(branch)}"
 
     def _aggregate(self, node: Aggregate) -> str:
         outputs = [quote(key) for key in node.keys] + [_output(measure) for measure in node.measures]
@@ -185,6 +199,12 @@ class _Renderer:
         names = ", ".join(quote(column.name) for column in (node.position, *node.outputs))
         source = f"SELECT {_list(node.columns)} FROM {self.relation(node.input)}"
         return f"{source}\nLATERAL VIEW {outer}posexplode({sql(node.generator)}) g AS {names}"
+
+
+def _as_there(expression: Expression, scan: Scan) -> Expression:
+    """An expression over a scan's columns in the relation's own names."""
+    there = dict(zip(scan.names, scan.source, strict=True))
+    return expression.transform(lambda node: column(there[node.name]) if isinstance(node, exp.Column) else node)
 
 
 def _output(output: Output) -> str:

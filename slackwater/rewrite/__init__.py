@@ -11,6 +11,8 @@ from slackwater.rewrite.merge_projections import merge_projections
 from slackwater.rewrite.prune_columns import prune_columns
 from slackwater.rewrite.push_filters import push_filters
 
+__all__ = ["merge_projections", "prune_columns", "push_filters", "rewrite"]
+
 RULES = (
     push_filters,  # first: conditions become join conditions, and rows leave early
     prune_columns,  # after filters, so that what only a condition above needed can go

@@ -2,9 +2,7 @@
 SELECT 'added' AS _side, _id, region_5, _n FROM (
   SELECT region_5, _n, CONCAT_WS('.', HEX(XXHASH64(1, `region_5`, 3)), HEX(XXHASH64(2, `region_5`, 3))) AS _id FROM (
     SELECT region_5, COUNT(*) AS _n FROM (
-      SELECT `region_3` AS region_5 FROM (
-        SELECT region AS region_3 FROM `orders@new`
-      )
+      SELECT `region` AS region_5 FROM `orders@new`
     )
     GROUP BY region_5
   )
@@ -18,9 +16,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
       FROM (
         SELECT region_5, _n, CONCAT_WS('.', HEX(XXHASH64(1, `region_5`, 3)), HEX(XXHASH64(2, `region_5`, 3))) AS _id FROM (
           SELECT region_5, COUNT(*) AS _n FROM (
-            SELECT `region_3` AS region_5 FROM (
-              SELECT region AS region_3 FROM `orders@added`
-            )
+            SELECT `region` AS region_5 FROM `orders@added`
           )
           GROUP BY region_5
         )
@@ -44,17 +40,9 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
           SELECT region_5, SUM(`_w`) AS _n FROM (
             SELECT region_5, IF(`_state_region_5`, 1, -1) AS _w FROM (
               SELECT `region_3` AS region_5, `_state_region_3` AS _state_region_5 FROM (
-                SELECT region_3, _state_region_3 FROM (
-                  SELECT region_3, TRUE AS _state_region_3 FROM (
-                    SELECT region AS region_3 FROM `orders@added`
-                  )
-                )
+                SELECT `region` AS region_3, TRUE AS _state_region_3 FROM `orders@added`
                 UNION ALL
-                SELECT region_3, _state_region_3 FROM (
-                  SELECT region_3, FALSE AS _state_region_3 FROM (
-                    SELECT region AS region_3 FROM `orders@removed`
-                  )
-                )
+                SELECT `region` AS region_3, FALSE AS _state_region_3 FROM `orders@removed`
               )
             )
           )

@@ -39,17 +39,9 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
         SELECT region_3, sum_amount_5_count, sum_amount_5_sum, count_6_count, _n, CONCAT_WS('.', HEX(XXHASH64(1, `region_3`, 3)), HEX(XXHASH64(2, `region_3`, 3))) AS _id FROM (
           SELECT region_3, SUM(IF(NOT (`amount_4`) IS NULL, `_w`, 0)) AS sum_amount_5_count, SUM(IF(`_w` > 0, CAST(`amount_4` AS BIGINT), -(CAST(`amount_4` AS BIGINT)))) AS sum_amount_5_sum, SUM(`_w`) AS count_6_count, SUM(`_w`) AS _n FROM (
             SELECT region_3, amount_4, IF(`_state_region_3`, 1, -1) AS _w FROM (
-              SELECT region_3, amount_4, _state_region_3 FROM (
-                SELECT region_3, amount_4, TRUE AS _state_region_3 FROM (
-                  SELECT region AS region_3, amount AS amount_4 FROM `orders@added`
-                )
-              )
+              SELECT `region` AS region_3, `amount` AS amount_4, TRUE AS _state_region_3 FROM `orders@added`
               UNION ALL
-              SELECT region_3, amount_4, _state_region_3 FROM (
-                SELECT region_3, amount_4, FALSE AS _state_region_3 FROM (
-                  SELECT region AS region_3, amount AS amount_4 FROM `orders@removed`
-                )
-              )
+              SELECT `region` AS region_3, `amount` AS amount_4, FALSE AS _state_region_3 FROM `orders@removed`
             )
           )
           GROUP BY region_3

@@ -11,9 +11,7 @@ SELECT 'added' AS _side, _id, region_3, count_customer_5_value FROM (
 -- v/1, aggregate: arrivals only
 WITH part_1 AS (
   SELECT touched_0 FROM (
-    SELECT `region_3` AS touched_0 FROM (
-      SELECT customer AS customer_2, region AS region_3 FROM `orders@added`
-    )
+    SELECT `region` AS touched_0 FROM `orders@added`
   )
   GROUP BY touched_0
 )
@@ -52,17 +50,9 @@ WHERE IF(`arrives`, `comes`, `leaves`)
 WITH part_1 AS (
   SELECT touched_0 FROM (
     SELECT `region_3` AS touched_0 FROM (
-      SELECT customer_2, region_3, _state_customer_2 FROM (
-        SELECT customer_2, region_3, TRUE AS _state_customer_2 FROM (
-          SELECT customer AS customer_2, region AS region_3 FROM `orders@added`
-        )
-      )
+      SELECT `customer` AS customer_2, `region` AS region_3, TRUE AS _state_customer_2 FROM `orders@added`
       UNION ALL
-      SELECT customer_2, region_3, _state_customer_2 FROM (
-        SELECT customer_2, region_3, FALSE AS _state_customer_2 FROM (
-          SELECT customer AS customer_2, region AS region_3 FROM `orders@removed`
-        )
-      )
+      SELECT `customer` AS customer_2, `region` AS region_3, FALSE AS _state_customer_2 FROM `orders@removed`
     )
   )
   GROUP BY touched_0

@@ -2,9 +2,7 @@
 SELECT 'added' AS _side, _id, id_5, amount_6 FROM (
   SELECT id_5, amount_6, `_id_id_5` AS _id FROM (
     SELECT id_5, amount_6, _id_id_5 FROM (
-      SELECT `id_1` AS id_5, `amount_4` AS amount_6, `_id_id_1` AS _id_id_5 FROM (
-        SELECT id AS id_1, amount AS amount_4, _id AS _id_id_1 FROM `orders@new`
-      )
+      SELECT `id` AS id_5, `amount` AS amount_6, `_id` AS _id_id_5 FROM `orders@new`
     )
     ORDER BY `amount_6` DESC, `_id_id_5` ASC
     LIMIT 3
@@ -19,9 +17,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
       FROM (
         SELECT id_5, amount_6, `_id_id_5` AS _id FROM (
           SELECT id_5, amount_6, _id_id_5 FROM (
-            SELECT `id_1` AS id_5, `amount_4` AS amount_6, `_id_id_1` AS _id_id_5 FROM (
-              SELECT id AS id_1, amount AS amount_4, _id AS _id_id_1 FROM `orders@new`
-            )
+            SELECT `id` AS id_5, `amount` AS amount_6, `_id` AS _id_id_5 FROM `orders@new`
           )
           ORDER BY `amount_6` DESC, `_id_id_5` ASC
           LIMIT 3
@@ -44,9 +40,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
       FROM (
         SELECT id_5, amount_6, `_id_id_5` AS _id FROM (
           SELECT id_5, amount_6, _id_id_5 FROM (
-            SELECT `id_1` AS id_5, `amount_4` AS amount_6, `_id_id_1` AS _id_id_5 FROM (
-              SELECT id AS id_1, amount AS amount_4, _id AS _id_id_1 FROM `orders@new`
-            )
+            SELECT `id` AS id_5, `amount` AS amount_6, `_id` AS _id_id_5 FROM `orders@new`
           )
           ORDER BY `amount_6` DESC, `_id_id_5` ASC
           LIMIT 3

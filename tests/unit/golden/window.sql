@@ -10,9 +10,7 @@ SELECT 'added' AS _side, _id, id_1, region_3, amount_4, rank_5 FROM (
 -- v/1, window: arrivals only
 WITH part_1 AS (
   SELECT touched_0 FROM (
-    SELECT `region_3` AS touched_0 FROM (
-      SELECT id AS id_1, region AS region_3, amount AS amount_4 FROM `orders@added`
-    )
+    SELECT `region` AS touched_0 FROM `orders@added`
   )
   GROUP BY touched_0
 )
@@ -48,17 +46,9 @@ WHERE IF(`arrives`, `comes`, `leaves`)
 WITH part_1 AS (
   SELECT touched_0 FROM (
     SELECT `region_3` AS touched_0 FROM (
-      SELECT id_1, region_3, amount_4, _state_id_1 FROM (
-        SELECT id_1, region_3, amount_4, TRUE AS _state_id_1 FROM (
-          SELECT id AS id_1, region AS region_3, amount AS amount_4 FROM `orders@added`
-        )
-      )
+      SELECT `id` AS id_1, `region` AS region_3, `amount` AS amount_4, TRUE AS _state_id_1 FROM `orders@added`
       UNION ALL
-      SELECT id_1, region_3, amount_4, _state_id_1 FROM (
-        SELECT id_1, region_3, amount_4, FALSE AS _state_id_1 FROM (
-          SELECT id AS id_1, region AS region_3, amount AS amount_4 FROM `orders@removed`
-        )
-      )
+      SELECT `id` AS id_1, `region` AS region_3, `amount` AS amount_4, FALSE AS _state_id_1 FROM `orders@removed`
     )
   )
   GROUP BY touched_0
