@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from slackwater.run import reads
 
-reads.WORTH = 1
+reads.WORTH = reads.WORTH_GATHERING = 1

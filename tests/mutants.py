@@ -426,6 +426,23 @@ MUTANTS = (
         "join/update_of",
     ),
     mutant("rows stay as often as they came", "run/net.py", "stayed = np.minimum(came, left)", "stayed = came", "join/update_of"),
+    mutant(
+        "fetched rows are what was there",
+        "run/gather.py",
+        "((NEW, self.added), (OLD, self.removed))",
+        "((NEW, self.removed), (OLD, self.removed))",
+        "join/self_",
+        "join/far_keys",
+    ),
+    mutant(
+        "keys of the first place only are fetched",
+        "run/reads.py",
+        "keys = keys | self._wanted[scan.relation][1][column]",
+        "pass",
+        "join/far_keys",
+        "join/self_",
+    ),
+    mutant("values in common are those of one", "delta/spans.py", "np.union1d(mine, others)", "mine", "join/"),
     # What is the same before and after.
     mutant(
         "outer joins only grow when their inputs do",

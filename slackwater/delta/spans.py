@@ -1,4 +1,4 @@
-"""Where the values of a column lie: a few spans of whole numbers, and whether NULL is among them.
+"""Where the values of a column lie: a few spans of whole numbers, and whether NULL is among them; which they are, if that is known.
 
 Keys are mostly numbers or dates, given in the order of arrival: the keys of a change lie close together, or in a few places, and so do
 those of a file. What shares no span with a change holds no partner for it.
@@ -9,16 +9,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 MOST = 8  # spans: more would tell little more
 KINDS = {"tinyint": "number", "smallint": "number", "int": "number", "bigint": "number", "date": "date"}  # types with spans: which compare
 
 
 @dataclass(frozen=True)
 class Spans:
-    """Values from a first to a last one each, in ascending order and apart from each other. A date counts as its day since 1970."""
+    """Values from a first to a last one each, in ascending order and apart from each other. A date counts as its day since 1970.
+
+    `known`: the values themselves but NULL, ascending, as bytes of BIGINTs, so that they can be compared and hashed.
+    """
 
     spans: tuple[tuple[int, int], ...]
     nulls: bool = False
+    known: bytes | None = None
+
+    @property
+    def values(self) -> np.ndarray | None:
+        return None if self.known is None else np.frombuffer(self.known, np.int64)
 
     def __and__(self, other: Spans) -> Spans:
         both = [
@@ -27,10 +37,24 @@ class Spans:
             for start, end in other.spans
             if first <= end and start <= last
         ]
-        return Spans(tuple(both), self.nulls and other.nulls)
+        mine, others = self.values, other.values
+        if mine is not None and others is not None:
+            common: np.ndarray | None = np.intersect1d(mine, others, assume_unique=True)
+        else:
+            common = other._among(mine) if mine is not None else self._among(others) if others is not None else None
+        return Spans(tuple(both), self.nulls and other.nulls, None if common is None else common.tobytes())
 
     def __or__(self, other: Spans) -> Spans:
-        return Spans(apart([*self.spans, *other.spans]), self.nulls or other.nulls)
+        mine, others = self.values, other.values
+        known = None if mine is None or others is None else np.union1d(mine, others).tobytes()
+        return Spans(apart([*self.spans, *other.spans]), self.nulls or other.nulls, known)
+
+    def _among(self, values: np.ndarray) -> np.ndarray:
+        """Those of some values that lie in the spans."""
+        inside = np.zeros(len(values), bool)
+        for first, last in self.spans:
+            inside |= (values >= first) & (values <= last)
+        return values[inside]
 
     def meets(self, other: Spans) -> bool:
         """Whether a value may be in both."""
@@ -39,7 +63,7 @@ class Spans:
 
     @property
     def without_nulls(self) -> Spans:
-        return Spans(self.spans)
+        return Spans(self.spans, False, self.known)
 
 
 def apart(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

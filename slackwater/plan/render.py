@@ -125,22 +125,21 @@ class _Renderer:
         return f"SELECT {_list(node.columns)} FROM {self.relation(node.input)}\nWHERE {sql(node.condition)}"
 
     def _project(self, node: Project) -> str:
-        source, condition = node.input, None
+        source, outputs, condition = node.input, node.outputs, None
         if isinstance(source, Filter) and source not in self.shared:
-            source, condition = source.input, source.condition
-        listed = node.outputs
+            condition = source.condition
+            source = source.input
         if isinstance(source, Scan):
             # A level of its own, only to rename, is work for whoever reads the statement.
-            listed = tuple(Output(output.column, _as_there(output.expression, source)) for output in listed)
+            outputs = tuple(Output(output.column, _as_there(output.expression, source)) for output in outputs)
             condition = None if condition is None else _as_there(condition, source)
-            relation = quote(self.prefix + source.relation)
-        outputs = ", ".join(_output(output) for output in listed) or "1 AS nothing"
+        listed = ", ".join(_output(output) for output in outputs) or "1 AS nothing"
         where = "" if condition is None else f"\nWHERE {sql(condition)}"
         if isinstance(source, Scan):
-            return f"SELECT {outputs} FROM {relation}{where}"
+            return f"SELECT {listed} FROM {quote(self.prefix + source.relation)}{where}"
         if isinstance(source, Join) and source.kind not in ("semi", "anti") and source not in self.shared:
-            return f"SELECT {outputs}\nFROM {self._join_body(source)}{where}"
-        return f"SELECT {outputs} FROM {self.relation(source)}{where}"
+            return f"SELECT {listed}\nFROM {self._join_body(source)}{where}"
+        return f"SELECT {listed} FROM {self.relation(source)}{where}"
 
     def _few(self, node: Few) -> str:
         return f"SELECT /*+ BROADCAST(few) */ {_list(node.columns)} FROM {self.relation(node.input)} AS few"

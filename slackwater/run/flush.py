@@ -110,6 +110,7 @@ def _statement(
         whole = Reads(_planned_whole(path), seen, now, step)
         choice = step.warehouse.chooser(chosen.rows, whole.rows, learned, guess)
         chosen = whole if choice.how == FULL else chosen
+    chosen.fetch(engine, scratch)
     for name, (trace, reading) in chosen.readings.items():
         engine.register(name, trace, reading, step.warehouse.files, hidden=True)
     text = _text(chosen.plan, chosen.sizes if engine.takes_hints else None, engine.prefix)

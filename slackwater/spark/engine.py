@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.delta import ID, SIDE
@@ -132,6 +135,9 @@ class Engine:
         if schema is None:
             return None
         rows = files.rows(reading)
+        for field in schema:
+            if field.name not in rows.schema.names:  # as engines have it: what a file lacks is NULL
+                rows = rows.append_column(field, pa.nulls(len(rows), field.type))
         # pyspark cannot take a table that has no chunks.
         return self.spark.createDataFrame(rows.select(schema.names).cast(schema), _ddl(columns)) if len(rows) else self._nothing(columns)
 
@@ -204,6 +210,16 @@ class Engine:
             return not self.spark.sql("SELECT one FROM `sw quoted`").columns
         except Exception:
             return True
+
+    def name_keys(self, name: str, keys: np.ndarray, type_: str, directory: str) -> str:
+        """Give a list of keys, in a column called `key`, a name; `directory` is a place for them, if they need one."""
+        number = pa.array(keys, pa.int64())
+        rows = pa.table({"key": number.cast(pa.int32()).cast(pa.date32()) if type_ == "date" else number})
+        if self.is_sail:
+            os.makedirs(directory, exist_ok=True)
+            pq.write_table(rows, f"{directory}/keys.parquet")
+            return self.name_frame(name, self.spark.read.parquet(f"{directory}/keys.parquet"))
+        return self.name_frame(name, self.spark.createDataFrame(rows))
 
     def name_frame(self, name: str, rows: Any) -> str:
         """Give a caller's Spark DataFrame a name, and return that."""

@@ -20,14 +20,15 @@ def spans_of(values: pa.ChunkedArray) -> Spans | None:
         values = values.cast(pa.int32())
     if not pa.types.is_integer(values.type):
         return None
-    found = np.unique(values.drop_null().to_numpy())
+    found = np.unique(values.drop_null().to_numpy()).astype(np.int64)
     if not len(found):
-        return Spans((), values.null_count > 0)
+        return Spans((), values.null_count > 0, found.tobytes())
     # Not numpy's difference: that of the smallest and the largest BIGINT is no BIGINT.
     gaps = found[1:].astype(float) - found[:-1].astype(float)
     cuts = sorted(int(at) for at in np.argsort(gaps)[::-1][: MOST - 1] if gaps[at] > 1)
     firsts, lasts = [0, *(at + 1 for at in cuts)], [*cuts, len(found) - 1]
-    return Spans(tuple((int(found[a]), int(found[b])) for a, b in zip(firsts, lasts, strict=True)), values.null_count > 0)
+    spans = tuple((int(found[a]), int(found[b])) for a, b in zip(firsts, lasts, strict=True))
+    return Spans(spans, values.null_count > 0, found.tobytes())
 
 
 @lru_cache(maxsize=1 << 16)

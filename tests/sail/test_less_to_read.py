@@ -26,6 +26,20 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
 
 
 @pytest.fixture
+def gathered(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """The sources of which rows were fetched once for several places, and for how many keys."""
+    found: list[tuple[str, int]] = []
+
+    class Noted(Reads):
+        def fetch(self, *where: object) -> None:
+            found.extend((source, len(gather.keys) // 8) for source, gather in self.gathers.items())
+            super().fetch(*where)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(flushing, "Reads", Noted)
+    return found
+
+
+@pytest.fixture
 def shop(sail_db: Session) -> Session:
     sail_db.sql("CREATE TABLE orders (id BIGINT, day DATE, note STRING, PRIMARY KEY (id))")
     sail_db.sql("CREATE TABLE lines (id BIGINT, amount INT)")
@@ -64,3 +78,18 @@ def test_only_files_that_a_change_can_meet_are_read(shop: Session, read: list[di
     assert list(shop.sql("SELECT total FROM daily")) == [(132,)]
     narrowed = [files for each in read for name, files in each.items() if name.startswith("lines@") and "#" in name]
     assert narrowed == [1]
+
+
+def test_rows_that_are_looked_for_at_several_places_are_fetched_once(shop: Session, gathered: list[tuple[str, int]]) -> None:
+    shop.sql(
+        "CREATE MATERIALIZED VIEW alone AS SELECT l.id, l.amount FROM lines l "
+        "WHERE NOT EXISTS (SELECT 1 FROM lines m WHERE m.id = l.id AND m.amount > l.amount)"
+    )
+    assert len(list(shop.sql("SELECT * FROM alone"))) == 30
+    gathered.clear()
+    shop.insert("lines", [(5, 100), (1005, 1)])
+    shop.sql("DELETE FROM lines WHERE id = 2007")
+    found = sorted(shop.sql("SELECT id, amount FROM alone"))
+    assert ("lines", 3) in gathered
+    assert len(found) == 29 and (5, 100) in found and (5, 5) not in found and (1005, 5) in found and (1005, 1) not in found
+    assert not list((shop._warehouse.files.root / "traces").glob("*/*-scratch"))

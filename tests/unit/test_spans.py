@@ -27,6 +27,11 @@ def has(spans: Spans, value: int | None) -> bool:
     return spans.nulls if value is None else any(first <= value <= last for first, last in spans.spans)
 
 
+def known(spans: Spans) -> set[int]:
+    assert spans.values is not None
+    return {int(value) for value in spans.values}
+
+
 @settings(deadline=None)
 @given(NUMBERS)
 def test_every_value_is_in_its_spans(values: list[int | None]) -> None:
@@ -47,6 +52,17 @@ def test_what_two_have_in_common_is_in_both_and_what_one_has_in_either(these: li
         assert a.meets(b) and b.meets(a)
 
 
+@settings(deadline=None)
+@given(NUMBERS, NUMBERS)
+def test_values_that_are_known_stay_exact(these: list[int | None], those: list[int | None]) -> None:
+    a, b = of(these), of(those)
+    mine, others = ({value for value in values if value is not None} for values in (these, those))
+    assert known(a) == mine and known(a & b) == mine & others and known(a | b) == mine | others
+    vague = Spans(b.spans, b.nulls)
+    assert mine & others <= known(a & vague) <= mine and known(vague & a) == known(a & vague)
+    assert (a | vague).known is None
+
+
 def test_values_that_lie_in_two_places_are_two_spans() -> None:
     assert of([7, 1, 2, 3, 1000, 1001]).spans[0][0] == 1
     assert not of([1, 2, 3, 1000, 1001]).meets(of([500]))
@@ -57,7 +73,7 @@ def test_types_without_an_order_of_whole_numbers_have_none() -> None:
     assert spans_of(pa.chunked_array([pa.array(["a"])])) is None
     assert spans_of(pa.chunked_array([pa.array([1.5])])) is None
     day = spans_of(pa.chunked_array([pa.array([dt.date(1970, 1, 2)])]))
-    assert day == Spans(((1, 1),))
+    assert day is not None and day.spans == ((1, 1),)
 
 
 @settings(deadline=None, max_examples=30)
