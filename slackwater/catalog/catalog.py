@@ -19,9 +19,7 @@ from slackwater.errors import QueryError, WarehouseError, did_you_mean
 from slackwater.plan import Column
 from slackwater.trace import Batch, File, Trace
 
-FORMAT = "3"
-UNNUMBERED = "1"  # without the table of steps: it can be read, and gets the table when it is opened for writing
-UNLEARNED = "2"  # whose records do not tell what a path has taken: nothing is known of it then
+FORMAT = "4"  # another one if what is in a catalog or a trace means something else
 PATIENCE = 30.0  # seconds in which a store that was lost in a commit may come back and say what became of it
 STEPS_KEPT = 1000
 UNKNOWN = -1  # the number of no step
@@ -124,10 +122,10 @@ class Catalog:
         there = store.exists()
         if read_only and not there:
             raise WarehouseError(f"there is no warehouse at {store.place}", hint="open it without read_only to create one")
-        found = self._known_format(read_only) if there else FORMAT  # before anything of ours is written to it
+        if there:
+            self._check_format(read_only)  # before anything of ours is written to it
         if not read_only:
             store.create(SCHEMA)
-        self._numbered = not read_only or found != UNNUMBERED
         self.snapshot()
 
     def close(self) -> None:
@@ -136,8 +134,8 @@ class Catalog:
     def snapshot(self) -> Snapshot:
         """Everything as of now; loaded again only if a step was committed that this session does not know."""
         with self._lock, self.store.reading() as db:
-            number = _last(db) if self._numbered else UNKNOWN
-            if number == UNKNOWN or number != self._snapshot.number:
+            number = _last(db)
+            if number != self._snapshot.number:
                 self._snapshot = _load(db, number)
             return self._snapshot
 
@@ -185,9 +183,9 @@ class Catalog:
         """Give back the space of rows that are gone."""
         self.store.vacuum()
 
-    def _known_format(self, read_only: bool) -> str:
+    def _check_format(self, read_only: bool) -> None:
         found = self.fact("format")
-        if found not in (FORMAT, UNLEARNED, UNNUMBERED):
+        if found != FORMAT:
             raise WarehouseError(
                 f"the warehouse at {self.store.place} has format {found or 'unknown'}, this release reads format {FORMAT}",
                 hint="open it with the release that wrote it",
@@ -196,7 +194,6 @@ class Catalog:
             raise WarehouseError(
                 f"{self.store.place} is a backup", hint="open it with read_only=True, or slackwater restore it to another place"
             )
-        return found
 
     def _has(self, step: str, unsettled: Unsettled) -> bool:
         """Whether a step is real whose commit was not answered."""

@@ -130,9 +130,14 @@ def group_identity(keys: tuple[Column, ...]) -> Expression:
     return identity(*(_hashable(key) for key in keys)) if keys else exp.Literal.string("all")
 
 
+# How to write times into that text: to the last digit, which is not the default, and alike in all time zones.
+TIME = "yyyy-MM-dd HH:mm:ss.SSSSSS"
+AS_TEXT = [exp.Literal.string(word) for word in ("timestampFormat", TIME, "timestampNTZFormat", TIME, "timeZone", "UTC")]
+
+
 def _hashable(key: Column) -> Expression:
     if not key.type.startswith(("array", "struct", "map")):
         return column(key.name)
     # The hash passes over NULLs inside a value, too: [1, NULL] and [NULL, 1] would be one. Their text is not.
     named = exp.Anonymous(this="named_struct", expressions=[exp.Literal.string("v"), column(key.name)])
-    return exp.Anonymous(this="to_json", expressions=[named])
+    return exp.Anonymous(this="to_json", expressions=[named, exp.Anonymous(this="map", expressions=AS_TEXT)])

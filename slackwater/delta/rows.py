@@ -103,15 +103,13 @@ class Moved:
 def identity(*parts: Expression | None) -> Expression:
     """128 bits over the parts, NULL and missing parts included.
 
-    The hash skips NULLs, so a number after each part keeps (a, NULL) and (NULL, a) apart.
+    The hash skips NULLs, so that each part comes with whether it is one: (a, NULL) and (NULL, a) are not the same, whatever a is.
     """
     halves = []
     for seed in ("1", "2"):
         arguments: list[Expression] = [exp.Literal.number(seed)]
-        for position, part in enumerate(parts, start=3):
-            if part is not None:
-                arguments.append(part.copy())
-            arguments.append(exp.Literal.number(position))
+        for part in parts:
+            arguments += [exp.true()] if part is None else [exp.Is(this=part.copy(), expression=exp.null()), part.copy()]
         halves.append(exp.Anonymous(this="hex", expressions=[exp.Anonymous(this="xxhash64", expressions=arguments)]))
     return exp.Anonymous(this="concat_ws", expressions=[exp.Literal.string("."), *halves])
 

@@ -238,45 +238,13 @@ def test_another_format_is_recognised_and_left_alone(path: Path, sail_session: A
         db.execute("UPDATE meta SET value = '0' WHERE key = 'format'")
         db.execute("DROP TABLE lease")
     for read_only in (True, False):
-        with pytest.raises(WarehouseError, match="has format 0, this release reads format 3") as caught:
+        with pytest.raises(WarehouseError, match="has format 0, this release reads format 4") as caught:
             slackwater.connect(path, engine=sail_session, read_only=read_only)
         assert "release that wrote it" in str(caught.value.hint)
     assert "format 0" in cli("check", path).stdout
     assert "format 0" in cli("backup", path, path.parent / "copy").stderr
     with contextlib.closing(sqlite3.connect(path / "catalog.db")) as db:
         assert not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'lease'").fetchall()
-
-
-def test_a_catalog_from_before_steps_were_numbered_is_read(path: Path, sail_session: Any) -> None:
-    with contextlib.closing(sqlite3.connect(path / "catalog.db")) as store, store:
-        store.execute("DROP TABLE step")
-        store.execute("UPDATE meta SET value = '1' WHERE key = 'format'")
-    assert cli("check", path).returncode == 0
-    assert cli("backup", path, path.parent / "copy").returncode == 0
-    with slackwater.connect(path, engine=sail_session, read_only=True) as reader:
-        assert list(reader.sql("SELECT count(*) FROM regions")) == [(2,)]
-        with contextlib.closing(sqlite3.connect(path / "catalog.db")) as store, store:  # as the release that wrote it would
-            store.execute("DELETE FROM batch WHERE trace = 'regions'")
-        assert list(reader.sql("SELECT count(*) FROM regions")) == [(0,)]
-    assert cli("restore", path.parent / "copy", path.parent / "restored").returncode == 0
-    with slackwater.connect(path.parent / "restored", engine=sail_session) as db:
-        db.insert("regions", [("Asia",)])
-        assert list(db.sql("SELECT n FROM named")) == [(3,)]
-
-
-def test_a_catalog_from_before_costs_were_learned_is_read(path: Path, sail_session: Any) -> None:
-    with contextlib.closing(sqlite3.connect(path / "catalog.db")) as store, store:
-        store.execute("UPDATE meta SET value = '2' WHERE key = 'format'")
-        for table, key, unknown in (("relation", "name", "learned"), ("history", "number", "choices")):
-            for name, record in store.execute(f"SELECT {key}, record FROM {table}").fetchall():
-                older = {fact: value for fact, value in json.loads(record).items() if fact != unknown}
-                store.execute(f"UPDATE {table} SET record = ? WHERE {key} = ?", [json.dumps(older), name])
-    with slackwater.connect(path, engine=sail_session, read_only=True) as reader:
-        assert list(reader.sql("SELECT n FROM named")) == [(2,)]
-    with slackwater.connect(path, engine=sail_session) as db:
-        db.insert("regions", [("Asia",)])
-        assert list(db.sql("SELECT n FROM named")) == [(3,)]
-        assert db.sql("DESCRIBE HISTORY named").to_arrow().num_rows
 
 
 def test_files_from_before_checksums_are_read(path: Path, sail_session: Any) -> None:

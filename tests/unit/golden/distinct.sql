@@ -1,6 +1,6 @@
 -- v/1, aggregate: first
 SELECT 'added' AS _side, _id, region_5, _n FROM (
-  SELECT region_5, _n, CONCAT_WS('.', HEX(XXHASH64(1, `region_5`, 3)), HEX(XXHASH64(2, `region_5`, 3))) AS _id FROM (
+  SELECT region_5, _n, CONCAT_WS('.', HEX(XXHASH64(1, `region_5` IS NULL, `region_5`)), HEX(XXHASH64(2, `region_5` IS NULL, `region_5`))) AS _id FROM (
     SELECT region_5, COUNT(*) AS _n FROM (
       SELECT `region` AS region_5 FROM `orders@new`
     )
@@ -14,7 +14,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
     SELECT new__id, old__id, new_region_5, new__n, old_region_5, old__n, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_region_5` IS NOT DISTINCT FROM `old_region_5` AND `new__n` IS NOT DISTINCT FROM `old__n`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_region_5` IS NOT DISTINCT FROM `old_region_5` AND `new__n` IS NOT DISTINCT FROM `old__n`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, CAST(COALESCE(`old__n`, CAST(0 AS BIGINT)) + COALESCE(`_n`, CAST(0 AS BIGINT)) AS BIGINT) > 0 AS is_new, `_id` AS new__id, old__id, `region_5` AS new_region_5, CAST(COALESCE(`old__n`, CAST(0 AS BIGINT)) + COALESCE(`_n`, CAST(0 AS BIGINT)) AS BIGINT) AS new__n, old_region_5, old__n
       FROM (
-        SELECT region_5, _n, CONCAT_WS('.', HEX(XXHASH64(1, `region_5`, 3)), HEX(XXHASH64(2, `region_5`, 3))) AS _id FROM (
+        SELECT region_5, _n, CONCAT_WS('.', HEX(XXHASH64(1, `region_5` IS NULL, `region_5`)), HEX(XXHASH64(2, `region_5` IS NULL, `region_5`))) AS _id FROM (
           SELECT region_5, COUNT(*) AS _n FROM (
             SELECT `region` AS region_5 FROM `orders@added`
           )
@@ -36,7 +36,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
     SELECT new__id, old__id, new_region_5, new__n, old_region_5, old__n, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_region_5` IS NOT DISTINCT FROM `old_region_5` AND `new__n` IS NOT DISTINCT FROM `old__n`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_region_5` IS NOT DISTINCT FROM `old_region_5` AND `new__n` IS NOT DISTINCT FROM `old__n`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, CAST(COALESCE(`old__n`, CAST(0 AS BIGINT)) + COALESCE(`_n`, CAST(0 AS BIGINT)) AS BIGINT) > 0 AS is_new, `_id` AS new__id, old__id, `region_5` AS new_region_5, CAST(COALESCE(`old__n`, CAST(0 AS BIGINT)) + COALESCE(`_n`, CAST(0 AS BIGINT)) AS BIGINT) AS new__n, old_region_5, old__n
       FROM (
-        SELECT region_5, _n, CONCAT_WS('.', HEX(XXHASH64(1, `region_5`, 3)), HEX(XXHASH64(2, `region_5`, 3))) AS _id FROM (
+        SELECT region_5, _n, CONCAT_WS('.', HEX(XXHASH64(1, `region_5` IS NULL, `region_5`)), HEX(XXHASH64(2, `region_5` IS NULL, `region_5`))) AS _id FROM (
           SELECT region_5, SUM(`_w`) AS _n FROM (
             SELECT region_5, IF(`_state_region_5`, 1, -1) AS _w FROM (
               SELECT `region_3` AS region_5, `_state_region_3` AS _state_region_5 FROM (

@@ -1,6 +1,6 @@
 -- v/1, aggregate: first
 SELECT 'added' AS _side, _id, region_3, count_customer_5_value FROM (
-  SELECT region_3, count_customer_5_value, CONCAT_WS('.', HEX(XXHASH64(1, `region_3`, 3)), HEX(XXHASH64(2, `region_3`, 3))) AS _id FROM (
+  SELECT region_3, count_customer_5_value, CONCAT_WS('.', HEX(XXHASH64(1, `region_3` IS NULL, `region_3`)), HEX(XXHASH64(2, `region_3` IS NULL, `region_3`))) AS _id FROM (
     SELECT region_3, COUNT(DISTINCT `customer_2`) AS count_customer_5_value FROM (
       SELECT customer AS customer_2, region AS region_3 FROM `orders@new`
     )
@@ -20,7 +20,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
     SELECT new__id, old__id, new_region_3, new_count_customer_5_value, old_region_3, old_count_customer_5_value, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_count_customer_5_value` IS NOT DISTINCT FROM `old_count_customer_5_value`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_count_customer_5_value` IS NOT DISTINCT FROM `old_count_customer_5_value`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, NOT `_id` IS NULL AS is_new, `_id` AS new__id, old__id, `region_3` AS new_region_3, `count_customer_5_value` AS new_count_customer_5_value, old_region_3, old_count_customer_5_value
       FROM (
-        SELECT region_3, count_customer_5_value, CONCAT_WS('.', HEX(XXHASH64(1, `region_3`, 3)), HEX(XXHASH64(2, `region_3`, 3))) AS _id FROM (
+        SELECT region_3, count_customer_5_value, CONCAT_WS('.', HEX(XXHASH64(1, `region_3` IS NULL, `region_3`)), HEX(XXHASH64(2, `region_3` IS NULL, `region_3`))) AS _id FROM (
           SELECT region_3, COUNT(DISTINCT `customer_2`) AS count_customer_5_value FROM (
             SELECT customer_2, region_3
             FROM (
@@ -36,7 +36,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
           SELECT region_3, count_customer_5_value, _id
           FROM `v/1@own`
           LEFT SEMI JOIN (
-            SELECT CONCAT_WS('.', HEX(XXHASH64(1, `touched_0`, 3)), HEX(XXHASH64(2, `touched_0`, 3))) AS touched_id FROM part_1
+            SELECT CONCAT_WS('.', HEX(XXHASH64(1, `touched_0` IS NULL, `touched_0`)), HEX(XXHASH64(2, `touched_0` IS NULL, `touched_0`))) AS touched_id FROM part_1
           ) ON `_id` = `touched_id`
         )
       ) ON `_id` = `old__id`
@@ -62,7 +62,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
     SELECT new__id, old__id, new_region_3, new_count_customer_5_value, old_region_3, old_count_customer_5_value, `is_old` AND NOT ((`is_old` AND `is_new`) AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_count_customer_5_value` IS NOT DISTINCT FROM `old_count_customer_5_value`) AS leaves, `is_new` AND NOT ((`is_old` AND `is_new`) AND `new_region_3` IS NOT DISTINCT FROM `old_region_3` AND `new_count_customer_5_value` IS NOT DISTINCT FROM `old_count_customer_5_value`) AS comes FROM (
       SELECT NOT `old__id` IS NULL AS is_old, NOT `_id` IS NULL AS is_new, `_id` AS new__id, old__id, `region_3` AS new_region_3, `count_customer_5_value` AS new_count_customer_5_value, old_region_3, old_count_customer_5_value
       FROM (
-        SELECT region_3, count_customer_5_value, CONCAT_WS('.', HEX(XXHASH64(1, `region_3`, 3)), HEX(XXHASH64(2, `region_3`, 3))) AS _id FROM (
+        SELECT region_3, count_customer_5_value, CONCAT_WS('.', HEX(XXHASH64(1, `region_3` IS NULL, `region_3`)), HEX(XXHASH64(2, `region_3` IS NULL, `region_3`))) AS _id FROM (
           SELECT region_3, COUNT(DISTINCT `customer_2`) AS count_customer_5_value FROM (
             SELECT customer_2, region_3
             FROM (
@@ -78,7 +78,7 @@ SELECT IF(`arrives`, 'added', 'removed') AS _side, IF(`arrives`, `new__id`, `old
           SELECT region_3, count_customer_5_value, _id
           FROM `v/1@own`
           LEFT SEMI JOIN (
-            SELECT CONCAT_WS('.', HEX(XXHASH64(1, `touched_0`, 3)), HEX(XXHASH64(2, `touched_0`, 3))) AS touched_id FROM part_1
+            SELECT CONCAT_WS('.', HEX(XXHASH64(1, `touched_0` IS NULL, `touched_0`)), HEX(XXHASH64(2, `touched_0` IS NULL, `touched_0`))) AS touched_id FROM part_1
           ) ON `_id` = `touched_id`
         )
       ) ON `_id` = `old__id`

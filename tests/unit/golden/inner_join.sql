@@ -2,7 +2,7 @@
 SELECT 'added' AS _side, _id, id_7, name_8 FROM (
   SELECT id_7, name_8, `_id_id_7` AS _id FROM (
     SELECT `id_1` AS id_7, `name_6` AS name_8, `_id_id_1` AS _id_id_7 FROM (
-      SELECT id_1, customer_2, id_5, name_6, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1`, 3, `_id_id_5`, 4)), HEX(XXHASH64(2, `_id_id_1`, 3, `_id_id_5`, 4))) AS _id_id_1
+      SELECT id_1, customer_2, id_5, name_6, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1` IS NULL, `_id_id_1`, `_id_id_5` IS NULL, `_id_id_5`)), HEX(XXHASH64(2, `_id_id_1` IS NULL, `_id_id_1`, `_id_id_5` IS NULL, `_id_id_5`))) AS _id_id_1
       FROM (
         SELECT id AS id_1, customer AS customer_2, _id AS _id_id_1 FROM `orders@new`
       )
@@ -16,7 +16,7 @@ SELECT 'added' AS _side, _id, id_7, name_8 FROM (
 -- v/1, keep: arrivals only
 SELECT 'added' AS _side, `_id_id_7` AS _id, id_7, name_8 FROM (
   SELECT `id_1` AS id_7, `name_6` AS name_8, `_id_id_1` AS _id_id_7 FROM (
-    SELECT id_1, customer_2, id_5, name_6, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1`, 3, `_id_id_5`, 4)), HEX(XXHASH64(2, `_id_id_1`, 3, `_id_id_5`, 4))) AS _id_id_1 FROM (
+    SELECT id_1, customer_2, id_5, name_6, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1` IS NULL, `_id_id_1`, `_id_id_5` IS NULL, `_id_id_5`)), HEX(XXHASH64(2, `_id_id_1` IS NULL, `_id_id_1`, `_id_id_5` IS NULL, `_id_id_5`))) AS _id_id_1 FROM (
       SELECT id_1, customer_2, id_5, name_6, _id_id_1, _id_id_5
       FROM (
         SELECT id AS id_1, customer AS customer_2, _id AS _id_id_1 FROM `orders@added`
@@ -45,7 +45,7 @@ part_2 AS (
 )
 SELECT IF(`_state_id_7`, 'added', 'removed') AS _side, `_id_id_7` AS _id, id_7, name_8 FROM (
   SELECT `id_1` AS id_7, `name_6` AS name_8, `_id_id_1` AS _id_id_7, `_state_id_1` AS _state_id_7 FROM (
-    SELECT id_1, customer_2, id_5, name_6, _state_id_1, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1`, 3, `_id_id_5`, 4)), HEX(XXHASH64(2, `_id_id_1`, 3, `_id_id_5`, 4))) AS _id_id_1 FROM (
+    SELECT id_1, customer_2, id_5, name_6, _state_id_1, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1` IS NULL, `_id_id_1`, `_id_id_5` IS NULL, `_id_id_5`)), HEX(XXHASH64(2, `_id_id_1` IS NULL, `_id_id_1`, `_id_id_5` IS NULL, `_id_id_5`))) AS _id_id_1 FROM (
       SELECT id_1, customer_2, id_5, name_6, _id_id_1, _id_id_5, _state_id_1 FROM (
         SELECT id_1, customer_2, _id_id_1, _state_id_1, id_5, name_6, _id_id_5
         FROM (

@@ -2,7 +2,7 @@
 SELECT 'added' AS _side, _id, name_7, amount_8 FROM (
   SELECT name_7, amount_8, `_id_name_7` AS _id FROM (
     SELECT `name_2` AS name_7, `amount_6` AS amount_8, `_id_id_1` AS _id_name_7 FROM (
-      SELECT id_1, name_2, customer_4, amount_6, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1`, 3, `_id_customer_4`, 4)), HEX(XXHASH64(2, `_id_id_1`, 3, `_id_customer_4`, 4))) AS _id_id_1
+      SELECT id_1, name_2, customer_4, amount_6, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1` IS NULL, `_id_id_1`, `_id_customer_4` IS NULL, `_id_customer_4`)), HEX(XXHASH64(2, `_id_id_1` IS NULL, `_id_id_1`, `_id_customer_4` IS NULL, `_id_customer_4`))) AS _id_id_1
       FROM (
         SELECT id AS id_1, name AS name_2, _id AS _id_id_1 FROM `customers@new`
       )
@@ -20,7 +20,7 @@ WITH part_1 AS (
 SELECT IF(`_state_name_7`, 'added', 'removed') AS _side, `_id_name_7` AS _id, name_7, amount_8 FROM (
   SELECT `name_2` AS name_7, `amount_6` AS amount_8, `_id_id_1` AS _id_name_7, `_state_id_1` AS _state_name_7 FROM (
     SELECT id_1, name_2, customer_4, amount_6, _id_id_1, TRUE AS _state_id_1 FROM (
-      SELECT id_1, name_2, customer_4, amount_6, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1`, 3, `_id_customer_4`, 4)), HEX(XXHASH64(2, `_id_id_1`, 3, `_id_customer_4`, 4))) AS _id_id_1 FROM (
+      SELECT id_1, name_2, customer_4, amount_6, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1` IS NULL, `_id_id_1`, `_id_customer_4` IS NULL, `_id_customer_4`)), HEX(XXHASH64(2, `_id_id_1` IS NULL, `_id_id_1`, `_id_customer_4` IS NULL, `_id_customer_4`))) AS _id_id_1 FROM (
         SELECT id_1, name_2, customer_4, amount_6, _id_id_1, _id_customer_4
         FROM (
           SELECT id AS id_1, name AS name_2, _id AS _id_id_1 FROM `customers@added`
@@ -40,7 +40,7 @@ SELECT IF(`_state_name_7`, 'added', 'removed') AS _side, `_id_name_7` AS _id, na
     )
     UNION ALL
     SELECT id_1, name_2, customer_4, amount_6, _id_id_1, _state_id_1 FROM (
-      SELECT id_1, name_2, CAST(NULL AS BIGINT) AS customer_4, CAST(NULL AS BIGINT) AS amount_6, _state_id_1, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1`, 3, 4)), HEX(XXHASH64(2, `_id_id_1`, 3, 4))) AS _id_id_1 FROM (
+      SELECT id_1, name_2, CAST(NULL AS BIGINT) AS customer_4, CAST(NULL AS BIGINT) AS amount_6, _state_id_1, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1` IS NULL, `_id_id_1`, TRUE)), HEX(XXHASH64(2, `_id_id_1` IS NULL, `_id_id_1`, TRUE))) AS _id_id_1 FROM (
         SELECT id_1, name_2, _id_id_1, TRUE AS _state_id_1 FROM (
           SELECT id_1, name_2, _id_id_1
           FROM (
@@ -108,7 +108,7 @@ part_7 AS (
 SELECT IF(`_state_name_7`, 'added', 'removed') AS _side, `_id_name_7` AS _id, name_7, amount_8 FROM (
   SELECT `name_2` AS name_7, `amount_6` AS amount_8, `_id_id_1` AS _id_name_7, `_state_id_1` AS _state_name_7 FROM (
     SELECT id_1, name_2, customer_4, amount_6, _id_id_1, _state_id_1 FROM (
-      SELECT id_1, name_2, customer_4, amount_6, _state_id_1, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1`, 3, `_id_customer_4`, 4)), HEX(XXHASH64(2, `_id_id_1`, 3, `_id_customer_4`, 4))) AS _id_id_1 FROM (
+      SELECT id_1, name_2, customer_4, amount_6, _state_id_1, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1` IS NULL, `_id_id_1`, `_id_customer_4` IS NULL, `_id_customer_4`)), HEX(XXHASH64(2, `_id_id_1` IS NULL, `_id_id_1`, `_id_customer_4` IS NULL, `_id_customer_4`))) AS _id_id_1 FROM (
         SELECT id_1, name_2, customer_4, amount_6, _id_id_1, _id_customer_4, _state_id_1 FROM (
           SELECT id_1, name_2, _id_id_1, _state_id_1, customer_4, amount_6, _id_customer_4
           FROM part_1
@@ -134,7 +134,7 @@ SELECT IF(`_state_name_7`, 'added', 'removed') AS _side, `_id_name_7` AS _id, na
     )
     UNION ALL
     SELECT id_1, name_2, customer_4, amount_6, _id_id_1, _state_id_1 FROM (
-      SELECT id_1, name_2, CAST(NULL AS BIGINT) AS customer_4, CAST(NULL AS BIGINT) AS amount_6, _state_id_1, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1`, 3, 4)), HEX(XXHASH64(2, `_id_id_1`, 3, 4))) AS _id_id_1 FROM (
+      SELECT id_1, name_2, CAST(NULL AS BIGINT) AS customer_4, CAST(NULL AS BIGINT) AS amount_6, _state_id_1, CONCAT_WS('.', HEX(XXHASH64(1, `_id_id_1` IS NULL, `_id_id_1`, TRUE)), HEX(XXHASH64(2, `_id_id_1` IS NULL, `_id_id_1`, TRUE))) AS _id_id_1 FROM (
         SELECT id_1, name_2, _id_id_1, _state_id_1
         FROM part_1
         LEFT ANTI JOIN (
