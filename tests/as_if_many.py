@@ -5,3 +5,4 @@ from __future__ import annotations
 from slackwater.run import reads
 
 reads.WORTH = reads.WORTH_GATHERING = 1
+reads.TIMES = 0

@@ -74,9 +74,10 @@ MUTANTS = (
     mutant(
         "identities forget where a NULL stood",
         "delta/rows.py",
-        "arguments.append(exp.Literal.number(position))",
-        "pass",
+        "[exp.Is(this=part.copy(), expression=exp.null()), part.copy()]",
+        "[part.copy()]",
         "aggregate/null_in_two_keys",
+        "distinct/nulls_beside",
     ),
     mutant(
         "a union forgets the branch", "delta/union.py", "exp.Literal.number(number)", "exp.Literal.number(0)", "setop/union_all_same_row"
@@ -437,10 +438,17 @@ MUTANTS = (
     mutant(
         "keys of the first place only are fetched",
         "run/reads.py",
-        "keys = keys | self._wanted[scan.relation][1][column]",
+        "keys = keys | other[column]",
         "pass",
         "join/far_keys",
         "join/self_",
+    ),
+    mutant(
+        "rows that have left are fetched",
+        "trace/files.py",
+        "yield rows if left is None else _remaining(rows, left, reading.later)",
+        "yield rows",
+        "join/",
     ),
     mutant("values in common are those of one", "delta/spans.py", "np.union1d(mine, others)", "mine", "join/"),
     # What is the same before and after.

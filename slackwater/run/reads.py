@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections import Counter
 from collections.abc import Mapping
 
@@ -17,10 +19,11 @@ from slackwater.spark import Engine
 from slackwater.trace import Reading, Trace
 from slackwater.trace.spans import spans_of
 
-GATHERED = "*"  # ends the name of a part of which the rows of some keys were fetched
+GATHERED = "*"  # in the name of a part of which the rows of some keys were fetched
 MOST = 200_000  # rows of a change whose values are looked at, in this process
 WORTH = 50_000  # rows that a reading must be rid of to be narrowed
 WORTH_GATHERING = 1_500_000  # rows that need not be read again, to be worth a statement of its own
+TIMES = 32  # more rows than keys must there be for this process to look for them
 
 
 class Reads:
@@ -35,22 +38,15 @@ class Reads:
         self._seen, self._now, self._step, self._nets = seen, now, step, nets or {}
         self._files = step.warehouse.files
         self._size: dict[str, Size] = {}
-        self.readings: dict[str, tuple[Trace, Reading]] = {}
-        self.gathers: dict[str, Gather] = {}  # by source
-        self._wanted: dict[str, tuple[str, Wanted]] = {}  # by a name for the time being: the relation, and what matters of it
+        self._all: dict[str, tuple[Trace, Reading]] = {}
+        self._values: dict[tuple[str, str], Spans | None] = {}
         for scan in _scans(plan):
-            if scan.relation not in self.readings:
+            if scan.relation not in self._all:
                 trace, reading = self._part(scan.relation)
                 self._put(scan.relation, trace, reading, Size(about(reading.remaining), about(trace.rows)))
-        self.plan = plan
-        self.rows = 0
-        if any(reading.rows >= WORTH for _, reading in self.readings.values()):
-            noted = narrow(plan, self._spans, self._note)
-            self._gather(noted)
-            names = {name: self._chosen(*noticed) for name, noticed in self._wanted.items()}
-            self.plan = noted.transform(lambda node: _renamed(node, names))
+        self._unread = plan  # each relation whole, but for what was fetched
+        self._look()
         counts = Counter(scan.relation for scan in _scans(self.plan))
-        self.readings = {name: reading for name, reading in self.readings.items() if name in counts}
         self.rows = sum(reading.rows * counts[name] for name, (_, reading) in self.readings.items())
         self.rows += sum(gather.kept.rows for gather in self.gathers.values())
 
@@ -59,12 +55,39 @@ class Reads:
         return tuple((name, self._size[name]) for name in self.readings)
 
     def fetch(self, engine: Engine, scratch: str) -> None:
-        """Run what is to be run first."""
-        for number, (source, gather) in enumerate(self.gathers.items()):
-            parts = gather.run(engine, self._files, f"{scratch}/gathered{number}")
-            for part, reading in parts.items():
-                if (name := f"{source}@{part}{GATHERED}") in self.readings:
-                    self.readings[name] = gather.trace, reading
+        """Run what is to be run first. The values of what was fetched may tell what to fetch next."""
+        while self.gathers:
+            for mark, gather in self.gathers.items():
+                for part, reading in gather.run(engine, self._files, f"{scratch}/gathered{mark[1:]}").items():
+                    if (name := f"{gather.trace.name}@{part}{mark}") in self._all:
+                        self._all[name] = gather.trace, reading
+            self._look()
+
+    def _look(self) -> None:
+        """Find how little is enough to read, by all that is known so far."""
+        self.gathers: dict[str, Gather] = {}  # by what it adds to the names of parts
+        self._by: dict[str, str] = {}  # by a name for the time being: the gather that fetches it
+        self._wanted: dict[str, tuple[str, Wanted]] = {}  # by a name for the time being: the relation, and what matters of it
+        self.plan = self._unread
+        if self._is_worth_it():
+            noted = narrow(self._unread, self._spans, self._note)
+            self._gather(noted)
+            names = {name: self._chosen(name) for name in self._wanted}
+            self.plan = _renamed(noted, names)
+            if self.gathers:
+                fetched = {name: names[name] if name in self._by else relation for name, (relation, _) in self._wanted.items()}
+                self._unread = _renamed(noted, fetched)
+        read = {scan.relation for scan in _scans(self.plan)}
+        self.readings = {name: reading for name, reading in self._all.items() if name in read}
+
+    def _is_worth_it(self) -> bool:
+        """Whether there is something large to read, and a change that may need little of it."""
+        scanned = {scan.relation for scan in _scans(self._unread)}
+        return any(self._all[name][1].rows >= WORTH for name in scanned) and any(self._is_known(name) for name in scanned)
+
+    def _is_known(self, relation: str) -> bool:
+        """Whether we look at the values of a relation: of a change, or of what was fetched."""
+        return (relation.endswith((f"@{ADDED}", f"@{REMOVED}")) or GATHERED in relation) and self._all[relation][1].rows <= MOST
 
     def _part(self, relation: str) -> tuple[Trace, Reading]:
         source, _, part = relation.rpartition("@")
@@ -76,71 +99,100 @@ class Reads:
         return trace, trace.part(part, self._seen.get(source, 0), self._now[source])
 
     def _put(self, name: str, trace: Trace, reading: Reading, size: Size) -> None:
-        self.readings[name] = trace, reading
+        self._all[name] = trace, reading
         self._size[name] = size
 
     def _spans(self, relation: str, column: str) -> Spans | None:
-        """Where the values of a change lie."""
-        _, reading = self.readings[relation]
-        if not relation.endswith((f"@{ADDED}", f"@{REMOVED}")) or reading.rows > MOST:
+        """Where the values of a relation lie, if we look at them."""
+        if not self._is_known(relation):
             return None
-        return spans_of(self._files.rows(reading, [column])[column]) if reading.files else Spans((), known=b"")
+        if (relation, column) not in self._values:
+            _, reading = self._all[relation]
+            rows = self._files.rows(reading, [column])[column] if reading.files else None
+            self._values[relation, column] = Spans((), known=b"") if rows is None else spans_of(rows)
+        return self._values[relation, column]
 
     def _note(self, relation: str, wanted: Wanted) -> str:
-        if self.readings[relation][1].rows < WORTH or relation.endswith((f"@{ADDED}", f"@{REMOVED}", f"@{OWN}")):
+        if self._all[relation][1].rows < WORTH or relation.endswith((f"@{ADDED}", f"@{REMOVED}")) or GATHERED in relation:
             return relation
         name = f"{relation}?{len(self._wanted)}"
         self._wanted[name] = relation, wanted
         return name
 
     def _gather(self, plan: Node) -> None:
-        """Find the sources of which a few rows are looked for at several places."""
-        places = [scan for scan in _scans(plan) if scan.relation in self._wanted]
-        for source in dict.fromkeys(self._wanted[scan.relation][0].rpartition("@")[0] for scan in places):
-            here = [scan for scan in places if self._wanted[scan.relation][0].rpartition("@")[0] == source]
-            column = _common_key([self._wanted[scan.relation][1] for scan in here])
-            if column is None:
-                continue
-            rows = [self._narrowed(*self._wanted[scan.relation])[1].rows for scan in here]
-            if sum(rows) - max(rows) < WORTH_GATHERING:
-                continue
-            keys = self._wanted[here[0].relation][1][column]
-            for scan in here[1:]:
-                keys = keys | self._wanted[scan.relation][1][column]
-            trace = self._step.traces[source]
-            kept, added, removed = (self._part(f"{source}@{part}")[1] for part in (KEPT, ADDED, REMOVED))
-            if keys.known is None or len(keys.known) // 8 > MOST or any(each.without and each.rows > MOST for each in (added, removed)):
-                continue
-            self.gathers[source] = Gather(
-                trace,
-                next(each for each in trace.columns if each.name == column),
-                keys.known,
-                tuple(dict.fromkeys(name for scan in here for name in scan.source)),
-                self._fewer(kept, {column: keys}),
-                added,
-                removed,
-            )
+        """Find the sources of which a few rows are looked for."""
+        places: dict[tuple[str, str], dict[str, Scan]] = {}  # by source and column
+        for scan in _scans(plan):
+            if scan.relation in self._wanted:
+                relation, wanted = self._wanted[scan.relation]
+                source = relation.rpartition("@")[0]
+                column = min(wanted, key=lambda name: self._share(relation, name, wanted[name]))
+                if self._share(relation, column, wanted[column]) < 1:
+                    places.setdefault((source, column), {})[scan.relation] = scan
+        for (source, column), scans in places.items():
+            gather = self._gathered(source, column, list(scans.values()))
+            if gather is not None:
+                mark = f"{GATHERED}{1 + sum(GATHERED in name for name in self._all) + len(self.gathers)}"
+                self.gathers[mark] = gather
+                self._by |= dict.fromkeys(scans, mark)
 
-    def _chosen(self, relation: str, wanted: Wanted) -> str:
+    def _gathered(self, source: str, column: str, scans: list[Scan]) -> Gather | None:
+        """How to fetch the rows of a source whose `column` is wanted at these places, if that pays."""
+        wanted = [self._wanted[scan.relation] for scan in scans]
+        keys = wanted[0][1][column]
+        for _, other in wanted[1:]:
+            keys = keys | other[column]
+        parts = [OWN] if wanted[0][0].endswith(f"@{OWN}") else [KEPT, ADDED, REMOVED]
+        kept, added, removed = [self._part(f"{source}@{part}")[1] for part in parts] + [Reading(())] * (3 - len(parts))
+        if keys.known is None or len(keys.known) // 8 > MOST or any(each.without and each.rows > MOST for each in (added, removed)):
+            return None
+        rows = [self._narrowed(*each)[1].rows for each in wanted]
+        if self._step.warehouse.engine.is_elsewhere:
+            pays = sum(rows) - max(rows) >= WORTH_GATHERING
+        else:
+            pays = sum(rows) >= WORTH and self._share(wanted[0][0], column, keys) * TIMES <= 1
+        if not pays:
+            return None
+        trace = self._step.traces[source]
+        columns = tuple(dict.fromkeys(name for scan in scans for name in scan.source))
+        there = next(each for each in trace.columns if each.name == column)
+        return Gather(trace, there, keys.known, columns, self._fewer(kept, {column: keys}), added, removed)
+
+    def _share(self, relation: str, column: str, keys: Spans) -> float:
+        """About which share of a relation's rows has one of some keys. 1, if that cannot be told."""
+        if keys.values is None or keys.nulls:
+            return 1.0
+        reading = self._all[relation][1]
+        spans = [self._files.spans(file, column) for file in reading.files]
+        there = [each for each in spans if each is not None]
+        if not there or len(there) < len(spans):
+            return 1.0
+        all_of_them = functools.reduce(operator.or_, there)
+        found = (keys & all_of_them).values
+        width = sum(last - first + 1 for first, last in all_of_them.spans)
+        return (0 if found is None else len(found)) / max(1, min(width, reading.rows))
+
+    def _chosen(self, place: str) -> str:
         """The name under which a relation is read where only this is wanted of it."""
-        source, _, part = relation.rpartition("@")
-        gather = self.gathers.get(source)
-        if gather is not None:
-            moved = {KEPT: (), NEW: gather.added.files, OLD: gather.removed.files}[part]
-            name = f"{relation}{GATHERED}"
+        relation, wanted = self._wanted[place]
+        mark = self._by.get(place)
+        if mark is not None:
+            gather = self.gathers[mark]
+            moved = {NEW: gather.added.files, OLD: gather.removed.files}.get(relation.rpartition("@")[2], ())
+            name = f"{relation}{mark}"
             self._put(name, gather.trace, Reading(moved), self._size[relation])
             return name
         trace, fewer = self._narrowed(relation, wanted)
-        if fewer == self.readings[relation][1]:
+        if fewer == self._all[relation][1]:
             return relation
-        known = [name for name, other in self.readings.items() if other == (trace, fewer) and name.startswith(f"{relation}#")]
-        name = known[0] if known else f"{relation}#{1 + sum(other.startswith(f'{relation}#') for other in self.readings)}"
+        known = [name for name, other in self._all.items() if other == (trace, fewer) and name.startswith(f"{relation}#")]
+        name = known[0] if known else f"{relation}#{1 + sum(other.startswith(f'{relation}#') for other in self._all)}"
         # Its size is that of the whole part: what is joined with it finds as many partners.
         self._put(name, trace, fewer, self._size[relation])
         return name
 
     def _narrowed(self, relation: str, wanted: Wanted) -> tuple[Trace, Reading]:
-        trace, reading = self.readings[relation]
+        trace, reading = self._all[relation]
         fewer = self._fewer(reading, wanted)
         return trace, reading if reading.rows - fewer.rows < WORTH else fewer
 
@@ -155,18 +207,11 @@ def about(rows: int) -> int:
     return 1 << rows.bit_length() if rows > 0 else 0
 
 
-def _common_key(wanted: list[Wanted]) -> str | None:
-    """A column of which all places want known values, and no NULL."""
-    if len(wanted) < 2:
-        return None
-    for column in wanted[0]:
-        if all(column in each and each[column].known is not None and not each[column].nulls for each in wanted):
-            return column
-    return None
+def _renamed(plan: Node, names: Mapping[str, str]) -> Node:
+    def rename(node: Node) -> Node:
+        return Scan(names[node.relation], node.source, node.outputs) if isinstance(node, Scan) and node.relation in names else node
 
-
-def _renamed(node: Node, names: Mapping[str, str]) -> Node:
-    return Scan(names[node.relation], node.source, node.outputs) if isinstance(node, Scan) and node.relation in names else node
+    return plan.transform(rename)
 
 
 def _scans(plan: Node) -> list[Scan]:

@@ -11,11 +11,12 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -23,6 +24,7 @@ import pyarrow.parquet as pq
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
 from slackwater.delta.spans import Spans
 from slackwater.errors import WarehouseError
+from slackwater.trace.contents import contents, contents_among
 from slackwater.trace.durable import Damaged, checksums, damage, sync
 from slackwater.trace.spans import leaf_at, spans_in
 from slackwater.trace.trace import VERSION, File, Reading
@@ -107,13 +109,22 @@ class Files:
     def rows(self, reading: Reading, columns: Iterable[str] | None = None) -> pa.Table:
         """All that a small reading gives, without the engine; only these columns, identities and versions if `columns` are named."""
         rows = self._read(reading.files, None if columns is None else [*columns, ID, VERSION])
-        if not reading.without:
-            return rows
+        return rows if not reading.without else _remaining(rows, self._left(reading), reading.later)
+
+    def rows_among(self, reading: Reading, columns: Iterable[str], column: str, keys: np.ndarray) -> Iterator[pa.Table]:
+        """Those rows of a reading, however large, in which a column has one of some keys, which ascend. Piece by piece."""
+        wanted = list(dict.fromkeys((*columns, column, *((ID, VERSION) if reading.without else ()))))
+        left = self._left(reading) if reading.without else None
+        for file in reading.files:
+            self.check([file])
+            with self._reading(file):
+                for rows in contents_among(self.full(file), wanted, column, keys):
+                    yield rows if left is None else _remaining(rows, left, reading.later)
+
+    def _left(self, reading: Reading) -> pa.Table:
         # Of several rows with one identity the last to leave decides, or the first to come: `index_in` finds the first.
-        left = self._read(reading.without, [ID, VERSION]).sort_by([(VERSION, "descending" if reading.later else "ascending")])
-        found = pc.index_in(rows[ID], value_set=left[ID].cast(rows[ID].type).combine_chunks())
-        compare = pc.greater_equal if reading.later else pc.less_equal
-        return rows.filter(pc.fill_null(compare(rows[VERSION], left[VERSION].take(found)), True))
+        order = "descending" if reading.later else "ascending"
+        return self._read(reading.without, [ID, VERSION]).sort_by([(VERSION, order)])
 
     def _read(self, files: Iterable[File], columns: list[str] | None) -> pa.Table:
         # File by file: a folder's name in a path must not become a column.
@@ -122,18 +133,27 @@ class Files:
     def contents(self, file: File, columns: list[str] | None) -> pa.Table:
         """The rows of one file, which is as it was written."""
         self.check([file], deep=True)
+        with self._reading(file):
+            return contents(self.full(file), columns)
+
+    @contextlib.contextmanager
+    def _reading(self, file: File) -> Iterator[None]:
         try:
-            return _contents(self.full(file), columns)
+            yield
         except (pa.ArrowException, OSError) as problem:
             raise Damaged(file.path, f"cannot be read: {problem}") from problem
 
     def may_hold(self, file: File, wanted: Mapping[str, Spans]) -> bool:
         """Whether a file may have a row whose values all are among those wanted. A file that cannot be read may: who reads it says so."""
-        try:
-            found = {column: spans_in(self.full(file), column) for column in wanted}
-        except (pa.ArrowException, OSError):
-            return True
+        found = {column: self.spans(file, column) for column in wanted}
         return all(spans is None or spans.meets(wanted[column]) for column, spans in found.items())
+
+    def spans(self, file: File, column: str) -> Spans | None:
+        """Where the values of a column lie in a file, by its footer; None if that cannot be told."""
+        try:
+            return spans_in(self.full(file), column)
+        except (pa.ArrowException, OSError):
+            return None
 
     def ids(self, files: Iterable[File]) -> list[int]:
         """The identities in a few small files."""
@@ -194,40 +214,16 @@ class Files:
         return [str(step) for step in sorted((self.root / "traces").glob("*/*")) if (step.parent.name, step.name) not in real]
 
 
+def _remaining(rows: pa.Table, left: pa.Table, later: bool) -> pa.Table:
+    """Without the rows that have left."""
+    found = pc.index_in(rows[ID], value_set=left[ID].cast(rows[ID].type).combine_chunks())
+    compare = pc.greater_equal if later else pc.less_equal
+    return rows.filter(pc.fill_null(compare(rows[VERSION], left[VERSION].take(found)), True))
+
+
 def rows_below(directory: str) -> int:
     """How many rows were written below a directory, by the footers of its files."""
     return sum(pq.read_metadata(path).num_rows for path in Path(directory).glob(f"{SIDE}=*/*.parquet"))
-
-
-def _contents(path: str, columns: list[str] | None) -> pa.Table:
-    """The rows of a file. Spark writes a TIMESTAMP as INT96 if it is not told otherwise, and Arrow takes that for a time without a zone."""
-    file = pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
-    rows = file.read(columns=columns)
-    leaves = [file.schema.column(leaf) for leaf in range(len(file.schema))]
-    if not any(leaf.physical_type == "INT96" for leaf in leaves):
-        return rows
-    old = {leaf.path for leaf in leaves if leaf.physical_type == "INT96"}
-    return rows.cast(pa.schema([field.with_type(_in_utc(field.type, _below(field.name, old))) for field in rows.schema]))
-
-
-def _below(name: str, paths: set[str]) -> set[str]:
-    """Those of the paths that lead below `name`, from there on."""
-    return {path.removeprefix(name).removeprefix(".") for path in paths if path == name or path.startswith(f"{name}.")}
-
-
-def _in_utc(type_: pa.DataType, old: set[str]) -> pa.DataType:
-    """The type with a zone for the timestamps at the `old` paths below it, which name a leaf the way Parquet does."""
-    if not old:
-        return type_
-    if pa.types.is_timestamp(type_):
-        return pa.timestamp("us", tz="UTC")
-    if pa.types.is_struct(type_):
-        return pa.struct([field.with_type(_in_utc(field.type, _below(field.name, old))) for field in type_])
-    if pa.types.is_list(type_):
-        return pa.list_(type_.value_field.with_type(_in_utc(type_.value_type, _below("list.element", old))))
-    if pa.types.is_map(type_):
-        return pa.map_(_in_utc(type_.key_type, _below("key_value.key", old)), _in_utc(type_.item_type, _below("key_value.value", old)))
-    return type_
 
 
 def _ids(facts: pq.FileMetaData) -> tuple[int, int] | None:

@@ -35,23 +35,23 @@ def spans_of(values: pa.ChunkedArray) -> Spans | None:
 def spans_in(path: str, column: str) -> Spans | None:
     """The spans of a column in a file, by its footer; None if that does not tell. A file never changes."""
     facts = pq.read_metadata(path)
-    at = leaf_at(facts, column)
-    if at is None:
+    groups = [spans_of_group(facts, group, column) for group in range(facts.num_row_groups)]
+    told = [spans for spans in groups if spans is not None]
+    if len(told) < len(groups) or leaf_at(facts, column) is None:
         return None
-    spans, nulls = [], False
-    for number in range(facts.num_row_groups):
-        known = facts.row_group(number).column(at).statistics
-        if known is None or not known.has_null_count:
-            return None
-        nulls = nulls or known.null_count > 0
-        if known.has_min_max:
-            first, last = _number(known.min), _number(known.max)
-            if first is None or last is None:
-                return None
-            spans.append((first, last))
-        elif known.null_count < facts.row_group(number).num_rows:
-            return None
-    return Spans(apart(spans), nulls)
+    return Spans(apart(span for spans in told for span in spans.spans), any(spans.nulls for spans in told))
+
+
+def spans_of_group(facts: pq.FileMetaData, group: int, column: str) -> Spans | None:
+    """The span of a column in a row group, by the file's footer; None if that does not tell."""
+    at = leaf_at(facts, column)
+    known = None if at is None else facts.row_group(group).column(at).statistics
+    if known is None or not known.has_null_count:
+        return None
+    if not known.has_min_max:
+        return Spans((), True) if known.null_count == facts.row_group(group).num_rows else None
+    first, last = _number(known.min), _number(known.max)
+    return None if first is None or last is None else Spans(((first, last),), known.null_count > 0)
 
 
 def leaf_at(facts: pq.FileMetaData, column: str) -> int | None:

@@ -8,6 +8,7 @@ import pytest
 
 from slackwater import Session
 from slackwater.run import flush as flushing
+from slackwater.run import reads
 from slackwater.run.reads import Reads
 
 
@@ -27,13 +28,13 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
 
 @pytest.fixture
 def gathered(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """The sources of which rows were fetched once for several places, and for how many keys."""
+    """The sources of which rows were fetched, and for how many keys."""
     found: list[tuple[str, int]] = []
 
     class Noted(Reads):
-        def fetch(self, *where: object) -> None:
-            found.extend((source, len(gather.keys) // 8) for source, gather in self.gathers.items())
-            super().fetch(*where)  # type: ignore[arg-type]
+        def _look(self) -> None:
+            super()._look()
+            found.extend((gather.trace.name, len(gather.keys) // 8) for gather in self.gathers.values())
 
     monkeypatch.setattr(flushing, "Reads", Noted)
     return found
@@ -72,7 +73,8 @@ def test_of_an_update_only_rows_that_show_are_a_change(shop: Session, read: list
     assert not any("-scratch" in folder.name for folder in written(shop))
 
 
-def test_only_files_that_a_change_can_meet_are_read(shop: Session, read: list[dict[str, int]]) -> None:
+def test_only_files_that_a_change_can_meet_are_read(shop: Session, read: list[dict[str, int]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reads, "TIMES", 1000)  # too few rows for so many keys
     shop.insert("orders", [(2500, "2024-01-03", "new")])
     shop.sql("DELETE FROM orders WHERE id = 1003")
     assert list(shop.sql("SELECT total FROM daily")) == [(132,)]
@@ -93,3 +95,37 @@ def test_rows_that_are_looked_for_at_several_places_are_fetched_once(shop: Sessi
     assert ("lines", 3) in gathered
     assert len(found) == 29 and (5, 100) in found and (5, 5) not in found and (1005, 5) in found and (1005, 1) not in found
     assert not list((shop._warehouse.files.root / "traces").glob("*/*-scratch"))
+
+
+def test_values_of_what_was_fetched_tell_what_to_fetch_next(shop: Session, gathered: list[tuple[str, int]]) -> None:
+    shop.sql("CREATE TABLE buyers (buyer INT, name STRING, PRIMARY KEY (buyer))")
+    shop.sql("CREATE TABLE sales (id BIGINT, buyer INT)")
+    shop.insert("buyers", [(n, f"buyer {n}") for n in range(50)])
+    shop.insert("sales", [(first + n, n) for first in (0, 1000, 2000) for n in range(10)])
+    shop.sql(
+        "CREATE MATERIALIZED VIEW bought AS SELECT name, sum(amount) AS total "
+        "FROM lines JOIN sales USING (id) JOIN buyers USING (buyer) GROUP BY name"
+    )
+    assert len(list(shop.sql("SELECT * FROM bought"))) == 10
+    shop.sql("DELETE FROM sales WHERE id = 1007")
+    shop.sql("DELETE FROM buyers WHERE buyer = 9")
+    shop.sql("REFRESH VIEW bought")
+    gathered.clear()
+    shop.insert("lines", [(1007, 100), (2007, 100), (2009, 100)])  # whose sale is gone; which is still there; whose buyer is gone
+    found: dict[str, int] = dict(shop.sql("SELECT * FROM bought"))
+    assert gathered == [("sales", 3), ("buyers", 2)]
+    assert found["buyer 7"] == 114 and sum(found.values()) == 135 - 7 - 27 + 100
+
+
+def test_keys_of_narrow_types_are_found_among_wide_ones(shop: Session, gathered: list[tuple[str, int]]) -> None:
+    shop.sql("CREATE TABLE small (id SMALLINT, day DATE)")
+    for first in (0, 100):
+        shop.insert("small", [(first + n, f"2024-01-{n + 1:02}") for n in range(20)])
+    shop.sql("CREATE MATERIALIZED VIEW wide AS SELECT l.id, s.day FROM lines l JOIN small s ON l.id = s.id")
+    shop.sql("CREATE MATERIALIZED VIEW dated AS SELECT o.id, s.id AS small FROM orders o JOIN small s ON o.day = s.day")
+    assert len(list(shop.sql("SELECT * FROM wide"))) == 10 and len(list(shop.sql("SELECT * FROM dated"))) == 60
+    gathered.clear()
+    shop.insert("lines", [(9_000_000_000, 1), (105, 1)])
+    shop.insert("orders", [(7777, "2024-01-03", "later")])
+    assert len(list(shop.sql("SELECT * FROM wide"))) == 11 and len(list(shop.sql("SELECT * FROM dated"))) == 62
+    assert ("small", 2) in gathered and ("small", 1) in gathered
