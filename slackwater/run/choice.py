@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from slackwater.errors import QueryError
 
 INCREMENTAL, FULL = "incremental", "full"
+FIRST = "first"  # of a path's flushes: in full, on an engine that is seldom warm. Nothing is learned from what it costs
 FADES = 0.7  # what an older flush still counts when a newer one is seen
 FORGOTTEN = 0.95  # and when the other way was taken
 CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
@@ -31,7 +32,7 @@ class Guess:
     per_row: float
 
 
-GUESSES = {"sail": Guess(0.03, 1e-7), "spark": Guess(0.3, 6e-7)}
+GUESSES = {"sail": Guess(0.03, 1e-7), "spark": Guess(0.3, 2.5e-7)}  # the medians of TPC-H at scale factor 1
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,17 @@ class Choice:
     """Both estimates, the decision, and afterwards the truth."""
 
     how: str
-    rows: int
+    rows: int  # that this is thought to cost
     incremental: float
     full: float
     cost: float | None = None
+    read: int | None = None  # rows by the statement, after all that could be left out
 
     def __str__(self) -> str:
         spent = "" if self.cost is None else f", took {self.cost:.2f}"
+        spent += "" if self.read is None else f", read {self.read:,} rows"
+        if self.how == FIRST:
+            return f"computed for the first time: {self.full:.2f} s expected{spent}"
         return f"{self.how}: {self.incremental:.2f} s expected, {self.full:.2f} in full{spent}"
 
 
@@ -88,6 +93,8 @@ CHOOSERS: dict[str, Chooser] = {"cost": by_cost, "incremental": _incremental}
 
 def learn(choice: Choice, learned: Learned) -> dict[str, list[float]]:
     """What is known after a flush whose cost was seen."""
+    if choice.how == FIRST:
+        return {way: list(sums) for way, sums in learned.items()}
     kept = {way: [FORGOTTEN * part for part in sums] for way, sums in learned.items() if way != choice.how}
     before = learned.get(choice.how, (0.0,) * 5)
     if choice.cost is None:

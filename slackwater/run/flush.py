@@ -18,7 +18,7 @@ from slackwater.path import Path
 from slackwater.plan import Column, Node, Output, Project, column, render
 from slackwater.plan.render import quote
 from slackwater.rewrite import merge_projections, prune_columns
-from slackwater.run.choice import FULL, GUESSES, Choice, Learned, by_cost
+from slackwater.run.choice import FIRST, FULL, GUESSES, Choice, Learned, by_cost
 from slackwater.run.compile import AnyPath, Whole
 from slackwater.run.cpu import cpu_seconds
 from slackwater.run.net import Net, columns_read, net_change
@@ -105,12 +105,13 @@ def _statement(
         return None, None
     chosen, guess = Reads(plan, seen or {}, now, step, nets), GUESSES["sail" if engine.is_sail else "spark"]
     if seen is None:
-        choice = replace(by_cost(chosen.rows, chosen.rows, {}, guess), how=FULL)
+        choice = replace(by_cost(chosen.rows, chosen.rows, {}, guess), how=FIRST)
     else:
         whole = Reads(_planned_whole(path), seen, now, step)
         choice = step.warehouse.chooser(chosen.rows, whole.rows, learned, guess)
         chosen = whole if choice.how == FULL else chosen
     chosen.fetch(engine, scratch)
+    choice = replace(choice, read=chosen.left)
     for name, (trace, reading) in chosen.readings.items():
         engine.register(name, trace, reading, step.warehouse.files, hidden=True)
     text = _text(chosen.plan, chosen.sizes if engine.takes_hints else None, engine.prefix)

@@ -46,9 +46,13 @@ class Reads:
                 self._put(scan.relation, trace, reading, Size(about(reading.remaining), about(trace.rows)))
         self._unread = plan  # each relation whole, but for what was fetched
         self._look()
+        self.rows = self.left + sum(gather.kept.rows for gather in self.gathers.values())
+
+    @property
+    def left(self) -> int:
+        """How many rows the statement reads, each time that it does."""
         counts = Counter(scan.relation for scan in _scans(self.plan))
-        self.rows = sum(reading.rows * counts[name] for name, (_, reading) in self.readings.items())
-        self.rows += sum(gather.kept.rows for gather in self.gathers.values())
+        return sum(reading.rows * counts[name] for name, (_, reading) in self.readings.items())
 
     @property
     def sizes(self) -> tuple[tuple[str, Size], ...]:

@@ -139,11 +139,11 @@ def _learned(view: View, path: str, choices: Mapping[str, Choice]) -> dict[str, 
 
 
 def _how(view: View, form: Compiled, choices: Mapping[str, Choice]) -> str:
-    """In a word, how a view was refreshed. Its first time is neither."""
+    """In a word, how a view was refreshed."""
     ways = {choice.how for choice in choices.values()}
-    if not form.incremental or (ways == {FULL} and view.answer is not None):
+    if not form.incremental or ways == {FULL}:
         return FULL
-    return "partly in full" if FULL in ways and view.answer is not None else INCREMENTAL
+    return "partly in full" if FULL in ways else INCREMENTAL
 
 
 def _told(choices: Mapping[str, Choice]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from slackwater.errors import QueryError
-from slackwater.run.choice import FULL, INCREMENTAL, Guess, Learned, by_cost, chooser_named, learn
+from slackwater.run.choice import FIRST, FULL, INCREMENTAL, Guess, Learned, by_cost, chooser_named, learn
 
 GUESS = Guess(fixed=0.3, per_row=1e-6)
 MILLION = 1_000_000
@@ -53,6 +53,11 @@ def test_a_way_that_was_not_taken_for_long_is_tried_again() -> None:
 def test_a_cost_that_is_not_known_teaches_nothing() -> None:
     choice = by_cost(MILLION, MILLION, {}, GUESS)
     assert choice.cost is None and by_cost(MILLION, MILLION, learn(choice, {}), GUESS).incremental == choice.incremental
+
+
+def test_the_first_flush_teaches_nothing() -> None:
+    known = seen({MILLION: 2.0}, FULL)
+    assert seen({MILLION: 60.0}, FIRST, known) == known
 
 
 def test_an_unknown_way_to_choose_is_refused() -> None:
