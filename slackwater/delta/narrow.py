@@ -10,10 +10,11 @@ This is no rule about rows: the plan gives the same ones, whichever of the files
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from sqlglot import exp
 
+from slackwater.delta.rows import ID, OWN, named_by
 from slackwater.delta.spans import KINDS, Spans
 from slackwater.plan import Aggregate, Filter, Generate, Join, Node, Project, Scan, Union, Window
 from slackwater.plan.nodes import Expression, conjuncts
@@ -68,7 +69,19 @@ class _Narrowed:
                 left[mine] = here if nulls else here.without_nulls
             if node.kind != "full" and here is not None:
                 right[other] = here if nulls else here.without_nulls
+        if node.kind != "full":
+            right |= {name: both for name, spans in self._groups(node) if (both := _and(right.get(name), spans)) is not None}
         return left, right
+
+    def _groups(self, node: Join) -> Iterator[tuple[str, Spans | None]]:
+        """Where the columns of a path's own rows lie that are joined with new ones of the same identity: groups of the same values."""
+        if isinstance(node.left, Project) and isinstance(node.right, Scan) and node.right.relation.endswith(f"@{OWN}"):
+            new = {output.name: output.expression for output in node.left.outputs}
+            shown = dict(zip(node.right.source, node.right.names, strict=True))
+            for pair in map(_columns_of, conjuncts(node.condition)):
+                if pair is not None and pair[0] in new and pair[1] == shown.get(ID):
+                    names = [name for name in named_by(new[pair[0]]) if name in shown]
+                    yield from ((shown[name], self.spans(node.left.input, name)) for name in names)
 
     def spans(self, node: Node, name: str) -> Spans | None:
         """Where the values of a column can lie; None if that is not known."""

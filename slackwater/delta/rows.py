@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlglot import exp
@@ -112,6 +113,12 @@ def identity(*parts: Expression | None) -> Expression:
             arguments += [exp.true()] if part is None else [exp.Is(this=part.copy(), expression=exp.null()), part.copy()]
         halves.append(exp.Anonymous(this="hex", expressions=[exp.Anonymous(this="xxhash64", expressions=arguments)]))
     return exp.Anonymous(this="concat_ws", expressions=[exp.Literal.string("."), *halves])
+
+
+def named_by(expression: Expression) -> list[str]:
+    """The columns whose values an identity tells, if the expression is one."""
+    found = (call for call in expression.find_all(exp.Anonymous) if call.this == "xxhash64")
+    return [part.name for call in islice(found, 1) for part in call.expressions if isinstance(part, exp.Column)]
 
 
 def with_identity(rows: Rows, names: Iterable[str], id_name: str, expression: Expression) -> Rows:

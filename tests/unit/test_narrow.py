@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from sqlglot import exp
 
 from slackwater.delta.narrow import Wanted, narrow
+from slackwater.delta.rows import identity
 from slackwater.delta.spans import Spans
 from slackwater.plan import Aggregate, Column, Filter, Join, Limit, Node, Output, Project, Scan, Union, column
 from slackwater.plan.nodes import Expression
@@ -115,3 +118,13 @@ def test_what_is_wanted_twice_is_what_both_want() -> None:
     plan = narrow(both, lambda relation, name: spans.get((relation, name)), choose)
     assert found["big"] == {"k": Spans(((5, 9), (100, 109)))}
     assert {node.relation for node in plan.walk() if isinstance(node, Scan)} == {"change", "big#1", "more"}
+
+
+def test_own_groups_are_narrowed_to_those_of_the_change() -> None:
+    groups = Aggregate(CHANGE, ("change_k",), (Output(Column("n", "bigint"), exp.Count(this=exp.Star())),))
+    name = Output(Column("id", "string"), identity(column("change_k")))
+    moved = Project(groups, (Output(Column("change_k", "bigint"), column("change_k")), name))
+    own = Scan("v/1@own", ("change_k", "_id"), (Column("old_k", "bigint"), Column("old_id", "string")))
+    assert wanted_of(Join(moved, own, "left", equal("id", "old_id"))) == {"v/1@own": {"change_k": CHANGED}}
+    assert wanted_of(Join(moved, own, "full", equal("id", "old_id"))) == {}
+    assert wanted_of(Join(moved, replace(own, relation="v/1@new"), "left", equal("id", "old_id"))) == {}
