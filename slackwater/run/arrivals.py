@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from slackwater.catalog import Done, Table
 from slackwater.errors import QueryError, SlackwaterError
-from slackwater.run.change import Changed, change_table, run_what_is_due, write_arrow
+from slackwater.run.change import Changed, change_table, numbered, run_what_is_due, write_arrow
 from slackwater.run.constraints import check_nulls
 from slackwater.run.group import Asked, for_another
 from slackwater.run.keys import Keys, codes
@@ -126,8 +126,9 @@ class _Chosen:
         if not any(arrival.rows for arrival in self.together):
             return
         rows = pa.concat_tables(arrival.data for arrival in self.together).combine_chunks()  # a chunk for each row is slow to encode
-        next_id = write_arrow(step, self.table, [rows])
-        self.batch = step.take(name, step.warehouse.files.batch_directory(name, step.id))
+        first, next_id = self.table.next_id, self.table.next_id + rows.num_rows
+        rows = numbered(rows, first, step.next_version(name))
+        self.batch = step.put(name, (step.warehouse.files.write_few(rows, step.directory(name), (first, next_id - 1)),))
         step.changes.put(replace(self.table, next_id=next_id))
         count, seconds = len(self.together), round(time.time() - began, 3)
         text = self.together[0].statement if count == 1 else f"{count} inserts together"

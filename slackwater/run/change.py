@@ -86,17 +86,22 @@ def run_what_is_due(warehouse: Warehouse) -> None:
 def write_arrow(step: Step, table: Table, pieces: Iterable[pa.Table]) -> int:
     """Rows that are here, or are on their way, numbered as they come."""
     key, next_id = table.name.lower(), table.next_id
-    version = pa.scalar(step.next_version(key), pa.int64())
+    version = step.next_version(key)
 
-    def numbered() -> Iterator[pa.Table]:
+    def one_after_another() -> Iterator[pa.Table]:
         nonlocal next_id
         for piece in pieces:
-            ids = pa.array(np.arange(next_id, next_id + piece.num_rows, dtype=np.int64))
             next_id += piece.num_rows
-            yield piece.append_column(ID, ids).append_column(VERSION, pa.repeat(version, piece.num_rows))
+            yield numbered(piece, next_id - piece.num_rows, version)
 
-    step.warehouse.files.write_arrow(numbered(), step.directory(key))
+    step.warehouse.files.write_arrow(one_after_another(), step.directory(key))
     return next_id
+
+
+def numbered(rows: pa.Table, first_id: int, version: int) -> pa.Table:
+    """Rows of a table with their numbers, and the version of their batch."""
+    ids = pa.array(np.arange(first_id, first_id + rows.num_rows, dtype=np.int64))
+    return rows.append_column(ID, ids).append_column(VERSION, pa.repeat(pa.scalar(version, pa.int64()), rows.num_rows))
 
 
 def write_query(step: Step, table: Table, query: str, names: Sequence[str] | None, or_replace: bool = False) -> int:

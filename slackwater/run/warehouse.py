@@ -18,7 +18,7 @@ from slackwater.run.keys import KeysOfTables
 from slackwater.run.progress import Event, Listener
 from slackwater.run.schedule import Schedule
 from slackwater.spark import Engine
-from slackwater.trace import Batch, Files, Trace
+from slackwater.trace import Batch, File, Files, Trace
 
 if TYPE_CHECKING:
     from slackwater.run.arrivals import Arrival
@@ -178,7 +178,11 @@ class Step:
         if not added and not removed:
             self.warehouse.files.remove(directory)
             return None
-        batch = Batch(self.traces[trace].version + 1, self.id, added, removed)
+        return self.put(trace, added, removed)
+
+    def put(self, trace: str, added: tuple[File, ...], removed: tuple[File, ...] = ()) -> Batch:
+        """Make files that this step has written the trace's next batch."""
+        batch = Batch(self.next_version(trace), self.id, added, removed)
         self.traces[trace] = self.traces[trace].with_batch(batch)
         self.changes.batches.append((trace, batch))
         return batch

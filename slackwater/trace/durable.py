@@ -38,7 +38,7 @@ class Damaged(WarehouseError):
         super().__init__(f'file {path} of "{relation}" {what}', hint=hint)
 
 
-def sync(paths: Iterable[Path]) -> None:
+def sync(paths: Iterable[str | Path]) -> None:
     """Have these files and folders on the disk."""
     list(_pool(os.getpid()).map(_sync, paths))
 
@@ -72,7 +72,7 @@ def damage(path: str | os.PathLike[str], bytes: int, crc: int | None) -> str | N
         return f"cannot be read: {problem.strerror}"
 
 
-def _sync(path: Path) -> None:
+def _sync(path: str | Path) -> None:
     file = os.open(path, os.O_RDONLY)
     try:
         os.fsync(file)

@@ -29,7 +29,7 @@ from slackwater.trace.durable import Damaged, checksums, damage, sync
 from slackwater.trace.spans import leaf_at, spans_in
 from slackwater.trace.trace import VERSION, File, Reading
 from slackwater.trace.unwritable import HINTS, writing
-from slackwater.trace.write import write_rows
+from slackwater.trace.write import write_few, write_rows
 
 RETIRED = "_retired"  # the mark of a batch that readers of an older snapshot may still be reading
 
@@ -79,13 +79,22 @@ class Files:
         """Rows on their way to a batch, whole or piece by piece."""
         write_rows([rows] if isinstance(rows, pa.Table) else rows, Path(directory) / f"{SIDE}={side}")
 
+    def write_few(self, rows: pa.Table, directory: str, ids: tuple[int, int]) -> File:
+        """A few rows that arrive, with the first and the last of their numbers, as one file of a batch."""
+        path = f"{directory}/{SIDE}={ADDED}/part-0.parquet"
+        size, crc = write_few(rows, path)
+        return File(os.path.relpath(path, self.root), rows.num_rows, size, ids, crc)
+
     def sync(self, directories: Iterable[str]) -> None:
         """Have all that was written below these directories on the disk, whoever wrote it: what is acknowledged survives a power loss."""
-        paths: set[Path] = set()
-        for directory in map(Path, directories):
-            if directory.is_dir():
+        paths: set[str] = set()
+        for directory in directories:
+            if os.path.isdir(directory):
+                trace = os.path.dirname(directory)
+                paths |= {os.path.dirname(trace), trace, directory}
                 # Not all that is there: an attempt that an engine has given up may still be writing beside.
-                paths |= {directory.parents[1], directory.parent, directory, *directory.glob(f"{SIDE}=*"), *directory.glob(f"{SIDE}=*/*")}
+                for side in (entry.path for entry in os.scandir(directory) if entry.name.startswith(f"{SIDE}=")):
+                    paths |= {side, *(entry.path for entry in os.scandir(side))}
         with writing(self.root):
             sync(paths)
 

@@ -7,6 +7,7 @@ Rows are gathered to row groups of a good size. From the second group on, files 
 from __future__ import annotations
 
 import os
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, cycle
@@ -42,6 +43,19 @@ def write_rows(pieces: Iterable[pa.Table], folder: Path) -> None:
         _write([first], folder / "part-0.parquet", first)
     else:
         _write_side_by_side(chain((first, second), groups), folder, first)
+
+
+def write_few(rows: pa.Table, path: str) -> tuple[int, int]:
+    """Write a few rows as one file. It is made in memory, so that its size and its checksum are known without a look at the disk."""
+    made = pa.BufferOutputStream()
+    with _writer(made, rows) as writer:
+        writer.write_table(rows)
+    data = made.getvalue()
+    with writing(path):
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "xb") as file:
+            file.write(data)
+    return data.size, zlib.crc32(data)
 
 
 def row_groups(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -104,7 +118,7 @@ def _write(groups: Iterable[pa.Table | None], path: Path, like: pa.Table) -> Non
             writer.write_table(group)
 
 
-def _writer(path: Path, like: pa.Table) -> pq.ParquetWriter:
+def _writer(path: Path | pa.NativeFile, like: pa.Table) -> pq.ParquetWriter:
     numbered = ID in like.schema.names and pa.types.is_integer(like.schema.field(ID).type) and like.num_rows > FEW
     options: dict[str, Any] = {"column_encoding": {ID: "DELTA_BINARY_PACKED"}} if numbered else {}
     repeating = _columns(like, _repeats) if like.num_rows > FEW else []

@@ -274,11 +274,11 @@ def test_a_failed_commit_reaches_all_and_keeps_nothing(db: slackwater.Session, t
 def test_a_full_disk_reaches_all_and_work_goes_on_afterwards(
     db: slackwater.Session, together: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(writer: pq.ParquetWriter, *arguments: Any, **options: Any) -> None:
+    def full(*arguments: Any) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(pq.ParquetWriter, "write_table", full)
+        patched.setattr(write, "open", full, raising=False)
         problems = in_threads(*(lambda n=n: db.insert("events", [(n, "x")]) for n in range(THREADS)))
     assert len(problems) == THREADS
     assert all(isinstance(problem, WarehouseError) and "no space left" in problem.message for problem in problems)
