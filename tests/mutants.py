@@ -400,8 +400,8 @@ MUTANTS = (
     mutant(
         "a file without a NULL in its first rows has none",
         "trace/spans.py",
-        "nulls = nulls or known.null_count > 0",
-        "pass",
+        "Spans(((first, last),), known.null_count > 0)",
+        "Spans(((first, last),))",
         "join/far_keys",
     ),
     mutant(
@@ -411,13 +411,6 @@ MUTANTS = (
         "[*cuts, 0 if not cuts else cuts[-1] + 1]",
         "join/far_keys",
         "join/inner_",
-    ),
-    mutant(
-        "a side that stays without a partner is read where there are some",
-        "delta/narrow.py",
-        'if node.kind in ("inner", "semi") and here is not None:',
-        "if (here := _and(here, there)) is not None:",
-        "join/far_keys",
     ),
     mutant(
         "rows that stayed are nowhere",
@@ -440,8 +433,7 @@ MUTANTS = (
         "run/reads.py",
         "keys = keys | other[column]",
         "pass",
-        "join/far_keys",
-        "join/self_",
+        "join/two_partners",
     ),
     mutant(
         "rows that have left are fetched",
