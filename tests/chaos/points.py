@@ -21,7 +21,8 @@ from slackwater.trace import Files
 
 POINTS: dict[str, tuple[Any, str]] = {
     "engine writes": (Engine, "write"),
-    "rows are written": (Files, "write_arrow"),
+    "rows are written": (Files, "write_few"),
+    "rows are fetched": (Files, "write_arrow"),
     "checksums": (Files, "sealed"),
     "sync": (Files, "sync"),
     "marks of the retired": (Files, "retire"),
@@ -42,12 +43,12 @@ _FOLDS = ["fold", "marks of the retired", "sweep", "removal of files"]
 REACHED = {
     "open": ["recovery", "recovery", "removal of files", "sweep", "lease"],
     "insert": ["engine writes", *_WRITES],
-    "append": ["rows are written", *_WRITES],
+    "append": ["rows are written", "sync", "commit", "commit", "transaction"],
     "replace": ["engine writes", *_WRITES],
     "update": ["engine writes", *_WRITES],
     "delete": ["engine writes", *_WRITES],
     "merge": ["engine writes", *_WRITES],
-    "refresh": ["flush", "engine writes", *_FOLDS, *_WRITES],
+    "refresh": ["flush", "rows are fetched", "engine writes", *_FOLDS, *_WRITES],
     "create": ["flush", "engine writes", "marks of the retired", "sweep", "removal of files", *_WRITES],
     "fold": [*_FOLDS, *_WRITES],
     "vacuum": [*_FOLDS, *_WRITES, "recovery", "compaction of the catalog", "lease"],

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow.parquet as pq
 
 import slackwater
+import tests.as_if_many  # noqa: F401
 from slackwater.catalog import Snapshot, lease
 from slackwater.run import fold, folding, warehouse
 from slackwater.run.check import check
