@@ -69,7 +69,7 @@ class Binding:
     typer: Typer
     types: dict[str, str] = field(default_factory=dict)
     subqueries: list[Bound] = field(default_factory=list)
-    known: dict[object, int] = field(default_factory=dict)
+    known: dict[object, tuple[int, object]] = field(default_factory=dict)
     count: int = 0
 
     def fresh(self, hint: str, type_: str) -> Column:
@@ -126,12 +126,13 @@ class Binding:
         self.subqueries.append(bound)
         return Nested(this=str(len(self.subqueries) - 1), kind=kind, expressions=list(operands))
 
-    def nest_once(self, key: object, make: Callable[[], Bound]) -> int:
-        """The number of the subquery known by `key`, bound when it is first met: written twice, it is one."""
-        if key not in self.known:
+    def nest_once(self, key: object, select: object, make: Callable[[], Bound]) -> int:
+        """The number of the subquery known by `key` in one SELECT, bound when it is first met: written twice, it is one."""
+        if (key, id(select)) not in self.known:
             self.subqueries.append(make())
-            self.known[key] = len(self.subqueries) - 1
-        return self.known[key]
+            # The SELECT is kept, too: one that is gone would leave its id to another, in which the same words mean something else.
+            self.known[key, id(select)] = len(self.subqueries) - 1, select
+        return self.known[key, id(select)][0]
 
 
 def hint_of(name: str) -> str:

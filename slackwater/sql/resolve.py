@@ -132,7 +132,7 @@ class Resolver:
         return nested
 
     def _nested(self, tree: Expression, kind: str, operands: Sequence[Expression] = ()) -> tuple[Nested, Bound]:
-        number = self.binding.nest_once((tree, self.scope, id(self.select)), lambda: self.bind_query(tree, self.scope))
+        number = self.binding.nest_once((tree, self.scope), self.select, lambda: self.bind_query(tree, self.scope))
         return Nested(this=str(number), kind=kind, expressions=list(operands)), self.binding.subqueries[number]
 
     def _in(self, node: exp.In) -> Expression:
