@@ -10,6 +10,8 @@ from slackwater import Session
 from slackwater.run import flush as flushing
 from slackwater.run import reads
 from slackwater.run.reads import Reads
+from slackwater.spark import Engine
+from slackwater.trace import Files
 
 
 @pytest.fixture
@@ -95,6 +97,12 @@ def test_rows_that_are_looked_for_at_several_places_are_fetched_once(shop: Sessi
     assert ("lines", 3) in gathered
     assert len(found) == 29 and (5, 100) in found and (5, 5) not in found and (1005, 5) in found and (1005, 1) not in found
     assert not list((shop._warehouse.files.root / "traces").glob("*/*-scratch"))
+
+
+def test_where_others_do_the_work_they_fetch(shop: Session, gathered: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Engine, "is_elsewhere", True)
+    monkeypatch.setattr(Files, "rows_among", None)  # not through this process
+    test_rows_that_are_looked_for_at_several_places_are_fetched_once(shop, gathered)
 
 
 def test_values_of_what_was_fetched_tell_what_to_fetch_next(shop: Session, gathered: list[tuple[str, int]]) -> None:

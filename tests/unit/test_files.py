@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from slackwater.delta import ADDED, ID, KEPT, REMOVED
 from slackwater.errors import WarehouseError
 from slackwater.plan import Column
 from slackwater.trace import VERSION, Batch, Files, Trace, folder_at
+from slackwater.trace.contents import contents_among
 
 # A group that comes, changes twice and goes, beside one that stays: what arrived and what left, batch by batch.
 HISTORY: tuple[tuple[dict[str, int], dict[str, int]], ...] = (
@@ -42,6 +45,24 @@ def written(tmp_path: Path) -> tuple[Files, Trace]:
 def test_a_row_is_there_until_a_later_batch_removes_it(written: tuple[Files, Trace], version: int, rows: dict[str, int]) -> None:
     files, trace = written
     assert _rows(files.rows(trace.at(version))) == rows
+
+
+@pytest.mark.parametrize("version", range(1, len(HISTORY) + 1))
+@pytest.mark.parametrize("keys", [[], [1], [2, 10], [3, 5, 30], [-7, 10, 2**62]])
+def test_rows_are_found_by_keys(written: tuple[Files, Trace], version: int, keys: list[int]) -> None:
+    files, trace = written
+    found = files.rows_among(trace.at(version), ["a", ID], "a", np.array(keys, np.int64))
+    expected = {id: a for id, a in _rows(files.rows(trace.at(version))).items() if a in keys}
+    assert {id: a for piece in found for id, a in _rows(piece).items()} == expected
+
+
+@pytest.mark.parametrize("type", [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.date32()])
+def test_rows_are_found_in_keys_of_every_type(tmp_path: Path, type: pa.DataType) -> None:
+    days = pa.array([0, 5, None, 9, 100, 101], pa.int32())
+    rows = pa.table({"a": days.cast(type), "at": pa.array(range(6), pa.timestamp("us", "UTC"))})
+    pq.write_table(rows, tmp_path / "t.parquet", row_group_size=2, use_deprecated_int96_timestamps=True)
+    found = list(contents_among(str(tmp_path / "t.parquet"), ["at", "a", "missing"], "a", np.array([-(2**40), 5, 100, 2**40])))
+    assert pa.concat_tables(found).equals(rows.take([1, 4]).select(["at", "a"]))
 
 
 def test_a_row_that_came_and_went_neither_arrives_nor_leaves(written: tuple[Files, Trace]) -> None:
