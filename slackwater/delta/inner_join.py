@@ -27,7 +27,7 @@ from sqlglot import exp
 from slackwater.delta.join_order import best_order, nearest
 from slackwater.delta.rows import ALL, ID, KEPT, NEW, OLD, Change, Rows, identity, keep_outputs, together, with_identity
 from slackwater.plan import Join, Node, Project, column, columns_in, conjunction, conjuncts
-from slackwater.plan.nodes import Expression
+from slackwater.plan.nodes import Expression, columns_compared
 
 if TYPE_CHECKING:
     from slackwater.delta.derive import Derivation
@@ -116,26 +116,17 @@ def _met(so_far: Change, node: Node, conditions: Sequence[Expression], named: bo
 
 def at_once(node: Node, conditions: Sequence[Expression], derive: Derivation) -> bool:
     """Whether arrivals and departures can meet the rows of `node` in one join, which pays where columns are compared with columns."""
-    return derive.tells_states(node) and any(_plain(condition) for condition in conditions)
+    return derive.tells_states(node) and any(columns_compared(condition) is not None for condition in conditions)
 
 
 def met(conditions: Sequence[Expression], moved: Expression, other: Expression) -> Expression:
     """The conditions, for rows that were there at the same time. What may fail is not tried on rows that never met."""
     there = exp.paren(exp.or_(exp.Is(this=other.copy(), expression=exp.null()), exp.EQ(this=other.copy(), expression=moved.copy())))
-    safe = [condition for condition in conditions if _plain(condition)]
-    rest = conjunction(condition for condition in conditions if not _plain(condition))
+    safe = [condition for condition in conditions if columns_compared(condition) is not None]
+    rest = conjunction(condition for condition in conditions if columns_compared(condition) is None)
     if rest is None:
         return exp.and_(*safe, there)
     return exp.and_(*safe, exp.Case(ifs=[exp.If(this=there, true=rest)], default=exp.false()))
-
-
-def _plain(condition: Expression) -> bool:
-    """A comparison of two columns: it cannot fail."""
-    return (
-        isinstance(condition, exp.EQ | exp.NullSafeEQ)
-        and isinstance(condition.this, exp.Column)
-        and isinstance(condition.expression, exp.Column)
-    )
 
 
 def _outwards(plans: Sequence[Node], conditions: Sequence[Expression]) -> Node:

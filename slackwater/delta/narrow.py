@@ -17,7 +17,7 @@ from sqlglot import exp
 from slackwater.delta.rows import ID, OWN, named_by
 from slackwater.delta.spans import KINDS, Spans
 from slackwater.plan import Aggregate, Filter, Generate, Join, Node, Project, Scan, Union, Window
-from slackwater.plan.nodes import Expression, conjuncts
+from slackwater.plan.nodes import columns_compared, conjuncts
 
 Wanted = Mapping[str, Spans]  # by column: rows with another value do not matter
 Known = Callable[[str, str], Spans | None]  # of a relation's column
@@ -61,9 +61,9 @@ class _Narrowed:
         left = {name: spans for name, spans in wanted.items() if name in node.left.names} if node.kind != "full" else {}
         right = {name: spans for name, spans in wanted.items() if name in node.right.names} if node.kind == "inner" else {}
         for mine, other, nulls in _equalities(node):
-            here, there = _and(left.get(mine), self.spans(node.left, mine)), _and(right.get(other), self.spans(node.right, other))
+            here = _and(left.get(mine), self.spans(node.left, mine))
             if node.kind in ("inner", "semi"):
-                here = there = _and(here, there)
+                here = _and(here, _and(right.get(other), self.spans(node.right, other)))
             # A row of a kept side stays without a partner, too; of the other side only partners matter.
             if node.kind in ("inner", "semi") and here is not None:
                 left[mine] = here if nulls else here.without_nulls
@@ -78,7 +78,7 @@ class _Narrowed:
         if isinstance(node.left, Project) and isinstance(node.right, Scan) and node.right.relation.endswith(f"@{OWN}"):
             new = {output.name: output.expression for output in node.left.outputs}
             shown = dict(zip(node.right.source, node.right.names, strict=True))
-            for pair in map(_columns_of, conjuncts(node.condition)):
+            for pair in map(columns_compared, conjuncts(node.condition)):
                 if pair is not None and pair[0] in new and pair[1] == shown.get(ID):
                     names = [name for name in named_by(new[pair[0]]) if name in shown]
                     yield from ((shown[name], self.spans(node.left.input, name)) for name in names)
@@ -134,7 +134,7 @@ def _equalities(node: Join) -> list[tuple[str, str, bool]]:
     types = {column.name: column.type for side in node.inputs for column in side.columns}
     found = []
     for condition in conjuncts(node.condition):
-        pair = _columns_of(condition)
+        pair = columns_compared(condition)
         if pair is not None and types[pair[0]] in KINDS and KINDS[types[pair[0]]] == KINDS.get(types[pair[1]]):
             nulls = isinstance(condition, exp.NullSafeEQ)
             if pair[0] in node.left.names and pair[1] in node.right.names:
@@ -142,13 +142,6 @@ def _equalities(node: Join) -> list[tuple[str, str, bool]]:
             elif pair[1] in node.left.names and pair[0] in node.right.names:
                 found.append((pair[1], pair[0], nulls))
     return found
-
-
-def _columns_of(condition: Expression) -> tuple[str, str] | None:
-    if not isinstance(condition, exp.EQ | exp.NullSafeEQ):
-        return None
-    a, b = condition.this, condition.expression
-    return (a.name, b.name) if isinstance(a, exp.Column) and isinstance(b, exp.Column) else None
 
 
 def _and(a: Spans | None, b: Spans | None) -> Spans | None:

@@ -357,6 +357,14 @@ def conjuncts(condition: Expression | None) -> list[Expression]:
     return [condition]
 
 
+def columns_compared(condition: Expression) -> tuple[str, str] | None:
+    """The two columns, if that is all that a condition compares: it cannot fail then."""
+    if not isinstance(condition, exp.EQ | exp.NullSafeEQ):
+        return None
+    a, b = condition.this, condition.expression
+    return (a.name, b.name) if isinstance(a, exp.Column) and isinstance(b, exp.Column) else None
+
+
 def conjunction(conditions: Iterable[Expression]) -> Expression | None:
     """The list joined by AND again; None for nothing."""
     listed = list(conditions)

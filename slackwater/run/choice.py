@@ -40,7 +40,7 @@ class Choice:
     """Both estimates, the decision, and afterwards the truth."""
 
     how: str
-    rows: int  # that this is thought to cost
+    rows: int  # that it would read: what the estimates go by
     incremental: float
     full: float
     cost: float | None = None

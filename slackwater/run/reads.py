@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections import Counter
 from collections.abc import Mapping
@@ -23,7 +24,8 @@ GATHERED = "*"  # in the name of a part of which the rows of some keys were fetc
 MOST = 200_000  # rows of a change whose values are looked at, in this process
 WORTH = 50_000  # rows that a reading must be rid of to be narrowed
 WORTH_GATHERING = 1_500_000  # rows that need not be read again, to be worth a statement of its own
-TIMES = 32  # more rows than keys must there be for this process to look for them
+TIMES = 32  # more rows than keys must there be for this process to look for them,
+MOST_HERE = 30_000_000  # and no more rows than these: an engine has more cores to look through them
 
 
 class Reads:
@@ -40,11 +42,12 @@ class Reads:
         self._size: dict[str, Size] = {}
         self._all: dict[str, tuple[Trace, Reading]] = {}
         self._values: dict[tuple[str, str], Spans | None] = {}
+        self._numbers = itertools.count(1)  # of gathers
         for scan in _scans(plan):
             if scan.relation not in self._all:
                 trace, reading = self._part(scan.relation)
                 self._put(scan.relation, trace, reading, Size(about(reading.remaining), about(trace.rows)))
-        self._unread = plan  # each relation whole, but for what was fetched
+        self._base = plan  # each relation whole, but for what was fetched
         self._look()
         self.rows = self.left + sum(gather.kept.rows for gather in self.gathers.values())
 
@@ -72,21 +75,21 @@ class Reads:
         self.gathers: dict[str, Gather] = {}  # by what it adds to the names of parts
         self._by: dict[str, str] = {}  # by a name for the time being: the gather that fetches it
         self._wanted: dict[str, tuple[str, Wanted]] = {}  # by a name for the time being: the relation, and what matters of it
-        self.plan = self._unread
+        self.plan = self._base
         if self._is_worth_it():
-            noted = narrow(self._unread, self._spans, self._note)
+            noted = narrow(self._base, self._spans, self._note)
             self._gather(noted)
             names = {name: self._chosen(name) for name in self._wanted}
             self.plan = _renamed(noted, names)
             if self.gathers:
                 fetched = {name: names[name] if name in self._by else relation for name, (relation, _) in self._wanted.items()}
-                self._unread = _renamed(noted, fetched)
+                self._base = _renamed(noted, fetched)
         read = {scan.relation for scan in _scans(self.plan)}
         self.readings = {name: reading for name, reading in self._all.items() if name in read}
 
     def _is_worth_it(self) -> bool:
         """Whether there is something large to read, and a change that may need little of it."""
-        scanned = {scan.relation for scan in _scans(self._unread)}
+        scanned = {scan.relation for scan in _scans(self._base)}
         return any(self._all[name][1].rows >= WORTH for name in scanned) and any(self._is_known(name) for name in scanned)
 
     def _is_known(self, relation: str) -> bool:
@@ -136,7 +139,7 @@ class Reads:
         for (source, column), scans in places.items():
             gather = self._gathered(source, column, list(scans.values()))
             if gather is not None:
-                mark = f"{GATHERED}{1 + sum(GATHERED in name for name in self._all) + len(self.gathers)}"
+                mark = f"{GATHERED}{next(self._numbers)}"
                 self.gathers[mark] = gather
                 self._by |= dict.fromkeys(scans, mark)
 
@@ -154,7 +157,7 @@ class Reads:
         if self._step.warehouse.engine.is_elsewhere:
             pays = sum(rows) - max(rows) >= WORTH_GATHERING
         else:
-            pays = sum(rows) >= WORTH and self._share(wanted[0][0], column, keys) * TIMES <= 1
+            pays = sum(rows) >= WORTH and kept.rows <= MOST_HERE and self._share(wanted[0][0], column, keys) * TIMES <= 1
         if not pays:
             return None
         trace = self._step.traces[source]
