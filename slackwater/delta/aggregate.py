@@ -18,7 +18,7 @@ from sqlglot import exp
 
 from slackwater.delta.difference import OLD_PREFIX, difference, emit, prefixed
 from slackwater.delta.partials import ADDS, RECOMPUTES, ROWS, how_far
-from slackwater.delta.rows import ID, NEW, Change, Rows, identity, keep_outputs
+from slackwater.delta.rows import ID, NEW, TOUCHED, Change, Rows, identity, keep_outputs
 from slackwater.delta.touched import restrict, touched_keys
 from slackwater.plan import Aggregate, Column, Join, Node, Output, Project, column, columns_in
 from slackwater.plan.nodes import Expression
@@ -56,7 +56,7 @@ def _merge(node: Aggregate, own: Rows, delta: Change, narrow: bool) -> Node:
     names = node.names
     assert moved.id is not None
     if narrow:
-        own = _named(own, Project(moved.plan, (Output(Column("touched_id", "string"), column(moved.id)),)))
+        own = _named(own, Project(moved.plan, (Output(Column(f"{TOUCHED}id", "string"), column(moved.id)),)))
     plan = Join(moved.plan, prefixed(own, names), "left", exp.EQ(this=column(moved.id), expression=column(OLD_PREFIX + ID)))
     values: dict[str, Expression] = {key: column(key) for key in node.keys}
     values |= {measure.name: _sum_of_both(measure) for measure in node.measures}
@@ -103,7 +103,7 @@ def _recompute(node: Aggregate, own: Rows, delta: Change, derive: Derivation) ->
     plan = derive.at(node.input, NEW, named=False).plan
     old = own
     if node.keys:
-        touched = touched_keys(delta.rows.plan, node.keys, "touched_")
+        touched = touched_keys(delta.rows.plan, node.keys, TOUCHED)
         plan = restrict(plan, node.keys, touched)
         old = _of_groups(own, touched)
     new = _identified(node.with_inputs(plan), node)
@@ -112,12 +112,12 @@ def _recompute(node: Aggregate, own: Rows, delta: Change, derive: Derivation) ->
 
 def _of_groups(own: Rows, touched: Node) -> Rows:
     """What this path wrote for the touched groups."""
-    return _named(own, Project(touched, (Output(Column("touched_id", "string"), group_identity(touched.columns)),)))
+    return _named(own, Project(touched, (Output(Column(f"{TOUCHED}id", "string"), group_identity(touched.columns)),)))
 
 
 def _named(own: Rows, ids: Node) -> Rows:
     assert own.id is not None
-    return Rows(Join(own.plan, ids, "semi", exp.EQ(this=column(own.id), expression=column("touched_id"))), own.id)
+    return Rows(Join(own.plan, ids, "semi", exp.EQ(this=column(own.id), expression=column(f"{TOUCHED}id"))), own.id)
 
 
 def _identified(groups: Node, node: Aggregate) -> Rows:

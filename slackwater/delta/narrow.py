@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from sqlglot import exp
 
-from slackwater.delta.rows import ID, OWN, named_by
+from slackwater.delta.rows import ID, OWN, TOUCHED, named_by
 from slackwater.delta.spans import KINDS, Spans
 from slackwater.plan import Aggregate, Filter, Generate, Join, Node, Project, Scan, Union, Window
 from slackwater.plan.nodes import columns_compared, conjuncts
@@ -69,19 +69,31 @@ class _Narrowed:
                 left[mine] = here if nulls else here.without_nulls
             if node.kind != "full" and here is not None:
                 right[other] = here if nulls else here.without_nulls
-        if node.kind != "full":
-            right |= {name: both for name, spans in self._groups(node) if (both := _and(right.get(name), spans)) is not None}
+        for side, matters, partners in ((node.left, left, node.right), (node.right, right, node.left)):
+            if node.kind in ("inner", "semi") or node.kind != "full" and side is node.right:
+                for name, spans in self._groups(node, side, partners):
+                    matters[name] = spans & matters.get(name, spans)
         return left, right
 
-    def _groups(self, node: Join) -> Iterator[tuple[str, Spans | None]]:
-        """Where the columns of a path's own rows lie that are joined with new ones of the same identity: groups of the same values."""
-        if isinstance(node.left, Project) and isinstance(node.right, Scan) and node.right.relation.endswith(f"@{OWN}"):
-            new = {output.name: output.expression for output in node.left.outputs}
-            shown = dict(zip(node.right.source, node.right.names, strict=True))
+    def _groups(self, node: Join, own: Node, partners: Node) -> Iterator[tuple[str, Spans]]:
+        """Where the columns of a path's own rows lie that are joined with others of the same identity: groups of the same values."""
+        if isinstance(own, Scan) and own.relation.endswith(f"@{OWN}"):
+            shown = dict(zip(own.source, own.names, strict=True))
             for pair in map(columns_compared, conjuncts(node.condition)):
-                if pair is not None and pair[0] in new and pair[1] == shown.get(ID):
-                    names = [name for name in named_by(new[pair[0]]) if name in shown]
-                    yield from ((shown[name], self.spans(node.left.input, name)) for name in names)
+                if pair is not None and shown.get(ID) in pair:
+                    for name, spans in self._told(partners, pair[1] if pair[0] == shown[ID] else pair[0]):
+                        name = name if name in shown else name.removeprefix(TOUCHED)
+                        if name in shown and spans is not None:
+                            yield shown[name], spans
+
+    def _told(self, node: Node, name: str) -> Iterator[tuple[str, Spans | None]]:
+        """The columns that an identity tells, by the names that they have where it is made, and where their values lie."""
+        if isinstance(node, Project):
+            made = next(output.expression for output in node.outputs if output.name == name)
+            if isinstance(made, exp.Column):
+                yield from self._told(node.input, made.name)
+            else:
+                yield from ((each, self.spans(node.input, each)) for each in named_by(made))
 
     def spans(self, node: Node, name: str) -> Spans | None:
         """Where the values of a column can lie; None if that is not known."""

@@ -34,6 +34,7 @@ OLD, NEW, KEPT, ADDED, REMOVED, ALL = "old", "new", "kept", "added", "removed", 
 ID = "_id"  # what a trace calls the identity
 OWN = "own"  # the part name under which a path reads what it has written so far
 STATE = "_state"  # with which the names of columns begin that hold states
+TOUCHED = "touched_"  # with which the names of columns begin that hold the keys of a change
 SIDE = "_side"  # a flush's rows say whether they are added or removed
 
 

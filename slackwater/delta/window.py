@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from slackwater.delta.difference import difference
-from slackwater.delta.rows import ID, NEW, Rows, keep_outputs
+from slackwater.delta.rows import ID, NEW, TOUCHED, Rows, keep_outputs
 from slackwater.delta.touched import restrict, touched_keys
 from slackwater.plan import Column, Node, Output, Project, Window, column
 
@@ -29,7 +29,7 @@ def flush(node: Window, own: Rows, derive: Derivation) -> Node | None:
         return None
     rows, old = derive.at(node.input, NEW), own
     if node.keys:
-        touched = touched_keys(delta.rows.plan, node.keys, "touched_")
+        touched = touched_keys(delta.rows.plan, node.keys, TOUCHED)
         rows = Rows(restrict(rows.plan, node.keys, touched), rows.id)
         old = Rows(restrict(own.plan, node.keys, touched), own.id)
     return difference(old, _computed(node, rows), node.names)

@@ -65,9 +65,15 @@ class Node:
 
     def with_inputs(self, *inputs: Node) -> Node:
         """This node over other inputs; itself when they are the same ones."""
-        if all(new is old for new, old in zip(inputs, self.inputs, strict=True)):
+        pairs = list(zip(inputs, self.inputs, strict=True))
+        if all(new is old for new, old in pairs):
             return self
-        return replace(self, **dict(zip(self.input_fields, inputs, strict=True)))
+        changed = dict(zip(self.input_fields, inputs, strict=True))
+        if any(new.names != old.names for new, old in pairs):
+            return replace(self, **changed)
+        node = object.__new__(type(self))  # what is checked when a node is built has been: that takes most of the time to build it
+        vars(node).update({field.name: getattr(self, field.name) for field in fields(self)} | changed)
+        return node
 
     def transform(self, change: Callable[[Node], Node]) -> Node:
         """Rebuild bottom-up: `change` sees each node after its inputs were changed."""
@@ -75,9 +81,11 @@ class Node:
 
     def walk(self) -> Iterator[Node]:
         """This node and all below it, top-down."""
-        yield self
-        for node in self.inputs:
-            yield from node.walk()
+        left: list[Node] = [self]
+        while left:
+            node = left.pop()
+            yield node
+            left.extend(reversed(node.inputs))
 
     def expressions(self) -> Iterator[Expression]:
         """The scalar expressions this node itself holds."""

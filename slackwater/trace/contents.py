@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,21 +17,79 @@ BATCH = 1 << 16  # rows that are looked at together
 
 def contents(path: str, columns: list[str] | None) -> pa.Table:
     """The rows of a file. Spark writes a TIMESTAMP as INT96 if it is not told otherwise, and Arrow takes that for a time without a zone."""
-    file = pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
+    file = _opened(path)
     return _with_zones(file.read(columns=columns), file)
 
 
-def contents_among(path: str, columns: list[str], column: str, keys: np.ndarray) -> Iterator[pa.Table]:
-    """The rows of a file in which a column of whole numbers or dates has one of some keys, which ascend."""
-    file = pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
-    groups = [group for group in range(file.num_row_groups) if _may_hold(file.metadata, group, column, keys)]
-    if not groups:
-        return
-    present = [name for name in columns if name in file.schema_arrow.names]
-    for batch in file.iter_batches(BATCH, groups, present):
-        rows = batch.filter(pc.is_in(_as_numbers(batch[column]), value_set=pa.array(keys)))
-        if rows.num_rows:
-            yield _with_zones(pa.table(rows), file)
+@dataclass(frozen=True)
+class Found:
+    """The rows of a file in which a column of whole numbers or dates has one of some keys: where they are, and what was read of them."""
+
+    path: str
+    column: str
+    keys: np.ndarray  # which ascend
+    places: tuple[tuple[int, np.ndarray], ...]  # by row group
+    rows: pa.Table
+
+    @classmethod
+    def find(cls, path: str, column: str, keys: np.ndarray) -> Found:
+        file = _opened(path)
+        all_of_them, places, found = pa.array(keys), [], [file.schema_arrow.empty_table().select([column])]
+        for group in range(file.num_row_groups):
+            if _may_hold(file.metadata, group, column, keys):
+                here = []
+                for first, batch in _batches(file, group, [column]):
+                    is_there = pc.is_in(_as_numbers(batch[column]), value_set=all_of_them)
+                    here.append(first + np.flatnonzero(is_there))
+                    found.append(pa.table(batch.filter(is_there)))
+                places.append((group, np.concatenate(here)))
+        return cls(path, column, keys, tuple(places), pa.concat_tables(found))
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return int(self.rows.nbytes + self.keys.nbytes + sum(places.nbytes for _, places in self.places))
+
+    def has(self, keys: np.ndarray) -> bool:
+        """Whether rows of all these keys were looked for."""
+        at = np.searchsorted(self.keys, keys)
+        return not len(keys) or bool(len(self.keys) and (self.keys[np.minimum(at, len(self.keys) - 1)] == keys).all())
+
+    def among(self, keys: np.ndarray) -> pa.Table:
+        """The rows of some of the keys."""
+        if len(keys) == len(self.keys):
+            return self.rows
+        return self.rows.filter(pc.is_in(_as_numbers(self.rows[self.column]), value_set=pa.array(keys)))
+
+    def reading(self, columns: Iterable[str]) -> Found:
+        """The same rows, with these columns too, as far as the file has them."""
+        file = _opened(self.path)
+        more = [name for name in columns if name in file.schema_arrow.names and name not in self.rows.column_names]
+        if not more:
+            return self
+        found = [file.schema_arrow.empty_table().select(more)]
+        for group, places in self.places:
+            if len(places):
+                for first, batch in _batches(file, group, more):
+                    here = places[np.searchsorted(places, first) : np.searchsorted(places, first + batch.num_rows)]
+                    if len(here):
+                        found.append(pa.table(batch.take(pa.array(here - first))))
+        rows = self.rows
+        for name, values in zip(more, _with_zones(pa.concat_tables(found), file).columns, strict=True):
+            rows = rows.append_column(name, values)
+        return replace(self, rows=rows)
+
+
+def _opened(path: str) -> pq.ParquetFile:
+    return pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
+
+
+def _batches(file: pq.ParquetFile, group: int, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """The rows of a row group, with the number of the first of them."""
+    first = 0
+    for batch in file.iter_batches(BATCH, [group], columns):
+        yield first, batch
+        first += batch.num_rows
 
 
 def _may_hold(facts: pq.FileMetaData, group: int, column: str, keys: np.ndarray) -> bool:

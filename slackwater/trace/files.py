@@ -24,13 +24,16 @@ import pyarrow.parquet as pq
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
 from slackwater.delta.spans import Spans
 from slackwater.errors import WarehouseError
-from slackwater.trace.contents import contents, contents_among
+from slackwater.trace.contents import Found, contents
 from slackwater.trace.durable import Damaged, checksums, damage, sync
+from slackwater.trace.recent import Recent
 from slackwater.trace.spans import leaf_at, spans_in
 from slackwater.trace.trace import VERSION, File, Reading
 from slackwater.trace.unwritable import HINTS, writing
 from slackwater.trace.write import write_few, write_rows
 
+SMALL = 1 << 20  # bytes of a file that is kept in memory when it was read
+ROOM = 64 << 20  # bytes of what is kept so, and as many of what was found in larger files
 RETIRED = "_retired"  # the mark of a batch that readers of an older snapshot may still be reading
 
 
@@ -51,6 +54,8 @@ class Files:
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(root).absolute()
+        self._tables: Recent[pa.Table] = Recent(ROOM)
+        self._finds: Recent[Found] = Recent(ROOM)
 
     def create(self) -> None:
         """Make the warehouse's folders, or say why that cannot be."""
@@ -125,10 +130,9 @@ class Files:
         wanted = list(dict.fromkeys((*columns, column, *((ID, VERSION) if reading.without else ()))))
         left = self._left(reading) if reading.without else None
         for file in reading.files:
-            self.check([file])
-            with self._reading(file):
-                for rows in contents_among(self.full(file), wanted, column, keys):
-                    yield rows if left is None else _remaining(rows, left, reading.later)
+            rows = self._found(file, wanted, column, keys)
+            if rows.num_rows:
+                yield rows if left is None else _remaining(rows, left, reading.later)
 
     def _left(self, reading: Reading) -> pa.Table:
         # Of several rows with one identity the last to leave decides, or the first to come: `index_in` finds the first.
@@ -141,9 +145,26 @@ class Files:
 
     def contents(self, file: File, columns: list[str] | None) -> pa.Table:
         """The rows of one file, which is as it was written."""
-        self.check([file], deep=True)
+        known = self._tables.get(file.path)
+        self.check([file], deep=known is None)
+        if known is None:
+            with self._reading(file):
+                known = contents(self.full(file), None if file.bytes <= SMALL else columns)
+            if file.bytes <= SMALL:
+                self._tables.put(file.path, known, known.nbytes)
+        return known if columns is None else known.select([name for name in columns if name in known.column_names])
+
+    def _found(self, file: File, columns: list[str], column: str, keys: np.ndarray) -> pa.Table:
+        """The rows of one file in which a column has one of some keys. Views of one source often ask for the same."""
+        self.check([file])
         with self._reading(file):
-            return contents(self.full(file), columns)
+            found = self._finds.get((file.path, column))
+            if found is None or not found.has(keys):
+                found = Found.find(self.full(file), column, keys)
+            found = found.reading(columns)
+        self._finds.put((file.path, column), found, found.size)
+        present = [name for name in columns if name in found.rows.column_names]
+        return found.among(keys).select(present)
 
     @contextlib.contextmanager
     def _reading(self, file: File) -> Iterator[None]:

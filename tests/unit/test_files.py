@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,8 @@ import pytest
 from slackwater.delta import ADDED, ID, KEPT, REMOVED
 from slackwater.errors import WarehouseError
 from slackwater.plan import Column
-from slackwater.trace import VERSION, Batch, Files, Trace, folder_at
-from slackwater.trace.contents import contents_among
+from slackwater.trace import VERSION, Batch, Files, Reading, Trace, folder_at
+from slackwater.trace.contents import Found
 
 # A group that comes, changes twice and goes, beside one that stays: what arrived and what left, batch by batch.
 HISTORY: tuple[tuple[dict[str, int], dict[str, int]], ...] = (
@@ -61,8 +62,37 @@ def test_rows_are_found_in_keys_of_every_type(tmp_path: Path, type: pa.DataType)
     days = pa.array([0, 5, None, 9, 100, 101], pa.int32())
     rows = pa.table({"a": days.cast(type), "at": pa.array(range(6), pa.timestamp("us", "UTC"))})
     pq.write_table(rows, tmp_path / "t.parquet", row_group_size=2, use_deprecated_int96_timestamps=True)
-    found = list(contents_among(str(tmp_path / "t.parquet"), ["at", "a", "missing"], "a", np.array([-(2**40), 5, 100, 2**40])))
-    assert pa.concat_tables(found).equals(rows.take([1, 4]).select(["at", "a"]))
+    keys = np.array([-(2**40), 5, 100, 2**40])
+    found = Found.find(str(tmp_path / "t.parquet"), "a", keys).reading(["at", "a", "missing"])
+    assert found.among(keys).equals(rows.take([1, 4]))
+    assert found.among(np.array([100])).equals(rows.take([4]))
+
+
+def test_what_was_found_answers_for_fewer_keys_and_learns_more_columns(tmp_path: Path) -> None:
+    rows = pa.table({"a": [3, 1, 2, 3, 5], "b": list("vwxyz"), "c": range(5)})
+    pq.write_table(rows, tmp_path / "t.parquet", row_group_size=3)
+    found = Found.find(str(tmp_path / "t.parquet"), "a", np.array([2, 3, 4])).reading(["b"])
+    assert found.has(np.array([3, 4])) and found.has(np.array([], np.int64))
+    assert not found.has(np.array([3, 5])) and not found.has(np.array([1]))
+    assert found.reading(["b"]) is found
+    assert found.reading(["c", "b"]).among(np.array([2, 3, 4])).equals(rows.take([0, 2, 3]))
+    assert found.reading(["c"]).among(np.array([2])).to_pylist() == [{"a": 2, "b": "x", "c": 2}]
+
+
+def test_the_same_file_is_asked_for_other_keys_and_columns(written: tuple[Files, Trace]) -> None:
+    files, trace = written
+    for keys, columns in (([1, 10], ["a"]), ([10], ["a", ID]), ([2, 10], [ID, VERSION]), ([1], ["a", VERSION, ID])):
+        (rows,) = files.rows_among(Reading(trace.batches[0].added), columns, "a", np.array(keys, np.int64))
+        assert set(rows.column_names) == {*columns, "a"}
+        assert rows["a"].to_pylist() == [key for key in keys if key in (1, 10)]
+
+
+def test_a_file_that_was_read_and_is_gone_is_missed(written: tuple[Files, Trace]) -> None:
+    files, trace = written
+    files.rows(trace.at(1))
+    os.remove(files.full(trace.batches[0].added[0]))
+    with pytest.raises(WarehouseError, match="is missing"):
+        files.rows(trace.at(1))
 
 
 def test_a_row_that_came_and_went_neither_arrives_nor_leaves(written: tuple[Files, Trace]) -> None:

@@ -128,3 +128,16 @@ def test_own_groups_are_narrowed_to_those_of_the_change() -> None:
     assert wanted_of(Join(moved, own, "left", equal("id", "old_id"))) == {"v/1@own": {"change_k": CHANGED}}
     assert wanted_of(Join(moved, own, "full", equal("id", "old_id"))) == {}
     assert wanted_of(Join(moved, replace(own, relation="v/1@new"), "left", equal("id", "old_id"))) == {}
+
+
+def test_own_groups_are_narrowed_before_they_are_joined() -> None:
+    groups = Aggregate(CHANGE, ("change_k",), ())
+    name = Output(Column("id", "string"), identity(column("change_k")))
+    touched = Project(Project(groups, (name,)), (Output(Column("touched_id", "string"), column("id")),))
+    own = Scan("v/1@own", ("change_k", "_id"), (Column("old_k", "bigint"), Column("old_id", "string")))
+    same = equal("old_id", "touched_id")
+    assert wanted_of(Join(own, touched, "semi", same)) == {"v/1@own": {"change_k": CHANGED}}
+    assert wanted_of(Join(own, touched, "left", same)) == wanted_of(Join(own, touched, "anti", same)) == {}
+    renamed = Project(groups, (Output(Column("touched_change_k", "bigint"), column("change_k")),))
+    touched = Project(renamed, (Output(Column("touched_id", "string"), identity(column("touched_change_k"))),))
+    assert wanted_of(Join(own, touched, "semi", same)) == {"v/1@own": {"change_k": CHANGED}}
