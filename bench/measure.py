@@ -8,7 +8,7 @@ import os
 import platform
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -34,6 +34,29 @@ def measured(work: Callable[[], T]) -> tuple[T, Cost]:
     if cpu is None or after is None:
         raise SystemExit("this system does not tell the CPU time of processes: benchmarks need /proc")
     return result, Cost(after - cpu, seconds)
+
+
+def peak_memory() -> dict[str, float]:
+    """The most memory that this process and those that it has started have held so far, in GB, by name."""
+    facts = {path.parent: dict(_status(path)) for path in Path("/proc").glob("[0-9]*/status")}
+    family = {os.getpid()}
+    while more := {int(path.name) for path, each in facts.items() if int(each.get("PPid", 0)) in family} - family:
+        family |= more
+    found: dict[str, float] = {}
+    for path, each in facts.items():
+        if int(path.name) in family and "VmHWM" in each:
+            name = "driver" if int(path.name) == os.getpid() else each["Name"]
+            found[name] = max(found.get(name, 0), round(int(each["VmHWM"].split()[0]) / 2**20, 2))
+    return found
+
+
+def _status(path: Path) -> Iterator[tuple[str, str]]:
+    try:
+        for line in path.read_text().splitlines():
+            name, _, value = line.partition(":")
+            yield name, value.strip()
+    except OSError:  # it has ended meanwhile
+        return
 
 
 def geometric_mean(values: Iterable[float]) -> float:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -63,17 +63,10 @@ class Bench:
         self.plain = folder / "plain"
         self.round = 0
         self.db = slackwater.connect(folder / "warehouse", engine=engine)
-        data = tpch.generate(scale_factor)
-        self.orders = pq.read_metadata(data / "orders.parquet").num_rows
-        for name, table in tpch.TABLES.items():
-            self.db.sql(table.create)
-            for rows in pieces(data / f"{name}.parquet", table.schema):
-                self.db.insert(name, rows)
+        self.orders = load(self.db, scale_factor)
+        for name in tpch.TABLES:
             self._write_plain(name)
-        for name, text in self.texts.items():
-            create = f"CREATE MATERIALIZED VIEW {name} WITH (refresh = 'strict', trigger = 'manual') AS {text}"
-            _, cost = measured(partial(self.db.sql, create))
-            print(f"{engine}: computed {name} for the first time, {cost.cpu:.1f} CPU-s ({cost.seconds:.1f} s)", flush=True)
+        create_views(self.db, self.texts)
 
     def refresh(self, name: str) -> Cost:
         return measured(lambda: self.db.sql(f"REFRESH VIEW {name}"))[1]
@@ -101,12 +94,7 @@ class Bench:
 
     def check(self, name: str, batch: Any) -> None:
         view = self.db.sql(f"SELECT * FROM {name}").to_arrow()
-        rows, expected, what = rows_of(view), rows_of(batch), f"{name} on {self.engine}"
-        if name in LIMITED and difference(rows, expected):
-            key = [view.schema.names.index(column) for column in LIMITED[name]]
-            check_top(rows, expected, rows_of(self.db.spark.sql(without_limit(self.texts[name])).toArrow()), key, view.schema.types, what)
-        else:
-            check_rows(rows, expected, view.schema.types, what)
+        check_answer(name, view, batch, lambda: self.db.spark.sql(without_limit(self.texts[name])).toArrow(), f"{name} on {self.engine}")
 
     def _write_plain(self, name: str) -> None:
         folder = self.plain / f"{name}-{self.round}"
@@ -115,6 +103,33 @@ class Bench:
         for old in self.plain.glob(f"{name}-*"):
             if old != folder:
                 shutil.rmtree(old)
+
+
+def load(db: slackwater.Session, scale_factor: float) -> int:
+    """Create TPC-H's tables and fill them. How many orders there are."""
+    data = tpch.generate(scale_factor)
+    for name, table in tpch.TABLES.items():
+        db.sql(table.create)
+        for rows in pieces(data / f"{name}.parquet", table.schema):
+            db.insert(name, rows)
+    return int(pq.read_metadata(data / "orders.parquet").num_rows)
+
+
+def create_views(db: slackwater.Session, texts: dict[str, str]) -> None:
+    for name, text in texts.items():
+        create = f"CREATE MATERIALIZED VIEW {name} WITH (refresh = 'strict', trigger = 'manual') AS {text}"
+        _, cost = measured(partial(db.sql, create))
+        print(f"computed {name} for the first time, {cost.cpu:.1f} CPU-s ({cost.seconds:.1f} s)", flush=True)
+
+
+def check_answer(name: str, view: pa.Table, batch: pa.Table, without: Callable[[], pa.Table], what: str) -> None:
+    """A view must be what its text gives; of rows that tie at a LIMIT, any. `without`: what the text gives without its limit."""
+    rows, expected = rows_of(view), rows_of(batch)
+    if name in LIMITED and difference(rows, expected):
+        key = [view.schema.names.index(column) for column in LIMITED[name]]
+        check_top(rows, expected, rows_of(without()), key, view.schema.types, what)
+    else:
+        check_rows(rows, expected, view.schema.types, what)
 
 
 def pieces(file: Path, schema: Any) -> Iterator[Any]:

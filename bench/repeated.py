@@ -22,7 +22,7 @@ import slackwater
 from bench import tpch
 from bench.changes import NEW_KEYS
 from bench.measure import Cost, measured, report
-from bench.refresh import pieces
+from bench.refresh import load
 
 VIEWS = ("q3", "q13", "q18")
 WARM_UP, AROUND = 5, 11
@@ -37,10 +37,7 @@ def run(engine: str, scale_factor: float, folder: Path) -> list[Cost]:
     lines = pq.read_table(data / "lineitem.parquet")
     lines = lines.filter(pc.is_in(lines["l_orderkey"], value_set=orders["o_orderkey"].combine_chunks()))
     with slackwater.connect(folder / "warehouse", engine=engine) as db:
-        for name, table in tpch.TABLES.items():
-            db.sql(table.create)
-            for rows in pieces(data / f"{name}.parquet", table.schema):
-                db.insert(name, rows)
+        load(db, scale_factor)
         for name in VIEWS:
             db.sql(f"CREATE MATERIALIZED VIEW {name} WITH (trigger = 'manual') AS {tpch.queries(scale_factor)[name]}")
         for number in range(ROUNDS):

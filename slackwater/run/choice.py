@@ -48,7 +48,7 @@ class Choice:
 
     def __str__(self) -> str:
         spent = "" if self.cost is None else f", took {self.cost:.2f}"
-        spent += "" if self.read is None else f", read {self.read:,} rows"
+        spent += "" if self.read is None else f", looked through {self.rows:,} rows, read {self.read:,}"
         if self.how == FIRST:
             return f"computed for the first time: {self.full:.2f} s expected{spent}"
         return f"{self.how}: {self.incremental:.2f} s expected, {self.full:.2f} in full{spent}"
