@@ -19,9 +19,12 @@ INCREMENTAL, FULL = "incremental", "full"
 FIRST = "first"  # of a path's flushes: in full, on an engine that is seldom warm. Nothing is learned from what it costs
 FADES = 0.7  # what an older flush still counts when a newer one is seen
 FORGOTTEN = 0.95  # and when the other way was taken
+COLD = 0.1  # what the first flush of a way counts, for which an engine generates and compiles code
+WARM = 2.0  # the weight of what was seen of a way, after about five flushes, from which on it is no longer taken for a start
 CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
 
 Learned = Mapping[str, Sequence[float]]  # by way: weight, and the weighted sums of rows, cost, rows², rows * cost
+COSTS = (2, 4)  # those of them that are costs
 
 
 @dataclass(frozen=True)
@@ -95,13 +98,27 @@ def learn(choice: Choice, learned: Learned) -> dict[str, list[float]]:
     """What is known after a flush whose cost was seen."""
     if choice.how == FIRST:
         return {way: list(sums) for way, sums in learned.items()}
-    kept = {way: [FORGOTTEN * part for part in sums] for way, sums in learned.items() if way != choice.how}
     before = learned.get(choice.how, (0.0,) * 5)
     if choice.cost is None:
-        return {**kept, choice.how: list(before)}
-    rows, cost = float(choice.rows), choice.cost
-    seen = (1.0, rows, cost, rows * rows, rows * cost)
+        return {**{way: list(sums) for way, sums in learned.items()}, choice.how: list(before)}
+    change = _change(choice, before[0])
+    kept = {way: _scaled(sums, FORGOTTEN, change) for way, sums in learned.items() if way != choice.how}
+    rows, weight = float(choice.rows), 1.0 if before[0] else COLD
+    seen = _scaled((1.0, rows, choice.cost, rows * rows, rows * choice.cost), weight)
     return {**kept, choice.how: [round(FADES * old + new, 6) for old, new in zip(before, seen, strict=True)]}
+
+
+def _change(choice: Choice, weight: float) -> float:
+    """By what the other way has changed as well: as long as flushes are few, most of it is that the engine warms up."""
+    expected = choice.full if choice.how == FULL else choice.incremental
+    if choice.cost is None or not 0 < weight < WARM or expected <= 0:
+        return 1.0
+    return min(1.0, max(0.5, choice.cost / expected))
+
+
+def _scaled(sums: Sequence[float], weight: float, cost: float = 1.0) -> list[float]:
+    """Sums that count for less, of flushes that cost so many times as much."""
+    return [weight * part * (cost if at in COSTS else 1.0) for at, part in enumerate(sums)]
 
 
 def _expected(rows: int, sums: Sequence[float] | None, guess: Guess) -> float:

@@ -50,6 +50,22 @@ def test_a_way_that_was_not_taken_for_long_is_tried_again() -> None:
     assert by_cost(MILLION, MILLION, later, GUESS).how == INCREMENTAL
 
 
+def test_the_first_flush_of_a_way_counts_little() -> None:
+    once = seen({MILLION: 13.0}, FULL, times=1)
+    assert by_cost(MILLION, MILLION, once, GUESS).full < 8
+
+
+def test_while_an_engine_warms_up_the_way_not_taken_gets_cheaper_too() -> None:
+    cold = seen({MILLION: 20.0}, FULL, times=1)
+    known: Learned = cold
+    for cost in (20.0, 12.0, 6.0, 3.0):
+        known = learn(replace(by_cost(MILLION, MILLION, known, GUESS), how=INCREMENTAL, rows=MILLION, cost=cost), known)
+    assert by_cost(MILLION, MILLION, known, GUESS).full < 0.5 * by_cost(MILLION, MILLION, cold, GUESS).full
+    warm: Learned = seen({MILLION: 3.0}, INCREMENTAL, seen({MILLION: 20.0}, FULL), times=10)
+    faster = seen({MILLION: 1.0}, INCREMENTAL, warm, times=3)
+    assert by_cost(MILLION, MILLION, faster, GUESS).full > 0.8 * by_cost(MILLION, MILLION, warm, GUESS).full
+
+
 def test_a_cost_that_is_not_known_teaches_nothing() -> None:
     choice = by_cost(MILLION, MILLION, {}, GUESS)
     assert choice.cost is None and by_cost(MILLION, MILLION, learn(choice, {}), GUESS).incremental == choice.incremental
