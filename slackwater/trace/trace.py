@@ -149,7 +149,9 @@ class Trace:
     def with_batch(self, batch: Batch) -> Trace:
         if batch.version != self.version + 1:
             raise InternalError(f"batch {batch.version} cannot follow version {self.version} of {self.name}")
-        return Trace(self.name, self.columns, self.id_type, (*self.batches, batch))
+        trace = Trace(self.name, self.columns, self.id_type, (*self.batches, batch))
+        vars(trace)["rows"] = self.rows + batch.added_rows - batch.removed_rows  # of few new rows, not counted over all batches again
+        return trace
 
     def folded(self, after: int, batch: Batch) -> Trace:
         """The same rows, with all batches after a version and up to that of `batch` become this one."""
