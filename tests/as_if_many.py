@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from slackwater.run import reads
+from slackwater.run import flush, reads
 
 reads.WORTH = reads.WORTH_GATHERING = 1
 reads.TIMES = 0
+flush.FEW = 8  # of some flushes the rows are taken, and others are written by the engine

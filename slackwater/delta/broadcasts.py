@@ -36,6 +36,11 @@ def with_broadcasts(plan: Node, sizes: Mapping[str, Size]) -> Node:
     return _Marked(sizes).plan(plan)
 
 
+def expected_rows(plan: Node, sizes: Mapping[str, Size]) -> float:
+    """About how many rows a plan gives."""
+    return _Marked(sizes).size(plan).rows
+
+
 class _Marked:
     def __init__(self, sizes: Mapping[str, Size]) -> None:
         self.sizes = sizes

@@ -13,7 +13,7 @@ from sqlglot import exp
 
 from slackwater.catalog import Table
 from slackwater.delta import ADDED, ID, OWN, REMOVED, SIDE, Known, Moved, first_flush, next_flush, whole_flush
-from slackwater.delta.broadcasts import Size, with_broadcasts
+from slackwater.delta.broadcasts import Size, expected_rows, with_broadcasts
 from slackwater.path import Path
 from slackwater.plan import Column, Node, Output, Project, column, render
 from slackwater.plan.render import quote
@@ -30,6 +30,7 @@ from slackwater.run.warehouse import Step
 from slackwater.sql import rename_relations
 from slackwater.trace import VERSION, Batch, Trace
 
+FEW = 50_000  # rows that a flush is expected to give: up to here this process takes them, where that is cheaper
 NO_VERSION = f"CAST(0 AS BIGINT) AS {VERSION}"  # stands in a statement until the batch's version is known
 
 
@@ -39,6 +40,25 @@ class Flushed:
 
     batch: Batch | None
     choice: Choice | None = None
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """A flush's statement, all whose names are registered, and about how many rows it will give; None if that is not known."""
+
+    text: str
+    rows: float | None = None
+
+    def write(self, path: AnyPath, directory: str, step: Step) -> None:
+        """Run it, and write what it gives below a directory."""
+        warehouse, few = step.warehouse, None
+        if self.rows is not None and self.rows <= FEW:
+            columns = (Column(SIDE, "string"), Column(ID, "string"), *path.columns, Column(VERSION, "bigint"))
+            few = warehouse.engine.few(self.text, columns)
+        if few is None:
+            warehouse.engine.write(self.text, directory)
+        else:
+            warehouse.files.write_sides(few, directory)
 
 
 def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None) -> Flushed | None:
@@ -59,7 +79,7 @@ def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None) 
         statement, choice = _statement(path, seen, now, step, learned or {}, scratch)
         if statement is not None:
             directory = step.directory(path.name)
-            step.warehouse.engine.write(statement, directory)
+            statement.write(path, directory, step)
             batch = step.take(path.name, directory)
     step.changes.cursors[path.name] = now
     added, removed = (batch.added_rows, batch.removed_rows) if batch else (0, 0)
@@ -88,13 +108,13 @@ def _clock(step: Step) -> float | None:
 
 def _statement(
     path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], step: Step, learned: Learned, scratch: str
-) -> tuple[str | None, Choice | None]:
-    """The flush's statement, with all that it names registered, and how it was chosen. None: nothing that it reads has moved."""
+) -> tuple[_Statement | None, Choice | None]:
+    """The flush's statement, and how it was chosen. None: nothing that it reads has moved."""
     moved = moves(path, seen, now, step.traces)
     if seen is not None and not any(moved.values()):
         return None, None
     if isinstance(path, Whole):
-        return _computed_whole(path, now, step), None
+        return _Statement(_computed_whole(path, now, step)), None
     engine = step.warehouse.engine
     known = tuple((name, Known(about(step.traces[name].rows), _key(name, step))) for name in sorted((path.name, *now)))
     plan = _planned(path, None if seen is None else tuple(moved.items()), known)
@@ -115,7 +135,8 @@ def _statement(
     for name, (trace, reading) in chosen.readings.items():
         engine.register(name, trace, reading, step.warehouse.files, hidden=True)
     text = _text(chosen.plan, chosen.sizes if engine.takes_hints else None, engine.prefix)
-    return text.replace(NO_VERSION, f"CAST({step.next_version(path.name)} AS BIGINT) AS {VERSION}"), choice
+    text = text.replace(NO_VERSION, f"CAST({step.next_version(path.name)} AS BIGINT) AS {VERSION}")
+    return _Statement(text, expected_rows(chosen.plan, dict(chosen.sizes))), choice
 
 
 def _net(

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.delta import ID, SIDE
-from slackwater.errors import QueryError
+from slackwater.errors import QueryError, SlackwaterError
 from slackwater.plan import Column
 from slackwater.plan.nodes import Expression
 from slackwater.plan.render import quote, sql
@@ -234,6 +234,21 @@ class Engine:
         with self._running(statement):
             rows = self.spark.sql(statement) if frame is None else frame
             return (rows if most is None else rows.limit(most)).toArrow()
+
+    def few(self, statement: str, columns: Sequence[Column]) -> pa.Table | None:
+        """The rows of a flush that will give few. None: the engine has to write them.
+
+        Spark plans anew what it writes, sorts it by side, and moves every file twice: for a few rows that is half of a flush.
+        """
+        schema = _arrow_schema(tuple(columns))
+        if self.is_sail or self.is_elsewhere or schema is None:
+            return None
+        try:
+            return self.arrow(statement).select(schema.names).cast(schema)
+        except SlackwaterError as problem:
+            if "spark.driver.maxResultSize" in str(problem.__cause__):  # they were not few
+                return None
+            raise
 
     def frame(self, statement: str) -> DataFrame:
         """A query that the engine has understood, and not run."""

@@ -84,6 +84,11 @@ class Files:
         """Rows on their way to a batch, whole or piece by piece."""
         write_rows([rows] if isinstance(rows, pa.Table) else rows, Path(directory) / f"{SIDE}={side}")
 
+    def write_sides(self, rows: pa.Table, directory: str) -> None:
+        """Rows that tell their side, on their way to a batch."""
+        for side in (ADDED, REMOVED):
+            self.write_arrow(rows.filter(pc.equal(rows[SIDE], side)).drop_columns([SIDE]).combine_chunks(), directory, side)
+
     def write_few(self, rows: pa.Table, directory: str, ids: tuple[int, int]) -> File:
         """A few rows that arrive, with the first and the last of their numbers, as one file of a batch."""
         path = f"{directory}/{SIDE}={ADDED}/part-0.parquet"

@@ -59,3 +59,20 @@ def test_many_rows_that_left_are_left_out(most: int, spark_db: slackwater.Sessio
         (2700, sum(range(3000)) - sum(range(0, 3000, 10)), 300)
     ]
     assert sorted(spark_db.sql("SELECT * FROM v")) == sorted(spark_db.recompute("v"))
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("few", [0, 1_000_000])
+def test_whoever_writes_a_flush_writes_the_same(spark_db: slackwater.Session, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    monkeypatch.setattr("slackwater.run.flush.FEW", few)
+    spark_db.sql("CREATE TABLE t (g STRING, n DECIMAL(12,2), at TIMESTAMP)")
+    spark_db.sql("CREATE MATERIALIZED VIEW v AS SELECT g, sum(n) AS total, max(at) AS last FROM t GROUP BY g")
+    spark_db.sql(
+        "INSERT INTO t VALUES ('a', 1.25, TIMESTAMP '2024-01-01 00:00:00'), (NULL, 2, NULL), ('b', 3, TIMESTAMP '1900-01-01 00:00:00')"
+    )
+    spark_db.sql("REFRESH VIEW v")
+    spark_db.sql("UPDATE t SET n = -n WHERE g = 'a'")
+    spark_db.sql("DELETE FROM t WHERE g = 'b'")
+    spark_db.sql("REFRESH VIEW v")
+    view, batch = spark_db.sql("SELECT * FROM v").to_arrow().sort_by("total"), spark_db.recompute("v").to_arrow().sort_by("total")
+    assert view.equals(batch) and view.num_rows == 2

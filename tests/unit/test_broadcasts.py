@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from slackwater.delta.broadcasts import MOST, Size, with_broadcasts
+from slackwater.delta.broadcasts import MOST, Size, expected_rows, with_broadcasts
 from slackwater.plan import Aggregate, Column, Few, Join, Node, Scan, column, render
 
 ALL = {"nation": 25, "customer": 150_000, "orders": 1_500_000, "lineitem": 6_000_000}
@@ -64,3 +64,9 @@ def test_the_side_that_an_outer_join_keeps_is_never_carried() -> None:
 def test_a_mark_is_a_hint_in_the_text() -> None:
     plan = with_broadcasts(join(scan("lineitem@new"), scan("nation@new")), sizes())
     assert "SELECT /*+ BROADCAST(few) */ nation_k FROM" in render(plan)
+
+
+def test_a_change_gives_its_share_of_what_it_is_joined_with() -> None:
+    plan = join(join(scan("nation@added"), scan("customer@new")), scan("orders@new"))
+    assert expected_rows(plan, sizes(nation_added=5)) == 1_500_000 * 5 / 25
+    assert expected_rows(Aggregate(plan, (), ()), sizes(nation_added=5)) == 1

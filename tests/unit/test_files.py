@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from slackwater.delta import ADDED, ID, KEPT, REMOVED
+from slackwater.delta import ADDED, ID, KEPT, REMOVED, SIDE
 from slackwater.errors import WarehouseError
 from slackwater.plan import Column
 from slackwater.trace import VERSION, Batch, Files, Reading, Trace, folder_at
@@ -93,6 +93,18 @@ def test_a_file_that_was_read_and_is_gone_is_missed(written: tuple[Files, Trace]
     os.remove(files.full(trace.batches[0].added[0]))
     with pytest.raises(WarehouseError, match="is missing"):
         files.rows(trace.at(1))
+
+
+def test_rows_are_written_by_their_side(tmp_path: Path) -> None:
+    files = Files(tmp_path)
+    rows = pa.table({SIDE: [ADDED, REMOVED, ADDED], "a": [1, 2, 3], ID: list("xyz"), VERSION: [1, 1, 1]})
+    files.write_sides(rows, str(tmp_path / "both"))
+    sides = [
+        [row["a"] for file in side for row in files.contents(file, None).to_pylist()] for side in files.written(str(tmp_path / "both"))
+    ]
+    assert sides == [[1, 3], [2]]
+    files.write_sides(rows.slice(0, 1), str(tmp_path / "one"))
+    assert [len(side) for side in files.written(str(tmp_path / "one"))] == [1, 0]
 
 
 def test_a_row_that_came_and_went_neither_arrives_nor_leaves(written: tuple[Files, Trace]) -> None:
