@@ -36,6 +36,7 @@ FEW = 64
 HANDFUL = 10_000
 HANDFUL_BYTES = 4 << 20
 MANY_IDS = 100_000  # of rows that have left: up to here they go along, too, and Spark need not scan files to leave them out
+RESULTS = "spark.driver.maxResultSize"  # beyond which Spark refuses to give a query's rows to this process
 MOST_NAMES = 1000  # that the session keeps for us: every version that was read has one, and a session may last for months
 
 
@@ -241,14 +242,18 @@ class Engine:
         Spark plans anew what it writes, sorts it by side, and moves every file twice: for a few rows that is half of a flush.
         """
         schema = _arrow_schema(tuple(columns))
-        if self.is_sail or self.is_elsewhere or schema is None:
+        if self.is_sail or self.is_elsewhere or schema is None or self._gives_without_limit():
             return None
         try:
             return self.arrow(statement).select(schema.names).cast(schema)
         except SlackwaterError as problem:
-            if "spark.driver.maxResultSize" in str(problem.__cause__):  # they were not few
+            if RESULTS in str(problem.__cause__):  # they were not few
                 return None
             raise
+
+    def _gives_without_limit(self) -> bool:
+        """Whether a session that was given is set to hand over rows until there is no memory left."""
+        return str(self.spark.conf.get(RESULTS, "1g")).rstrip("bkmgtpBKMGTP") == "0"
 
     def frame(self, statement: str) -> DataFrame:
         """A query that the engine has understood, and not run."""

@@ -37,7 +37,7 @@ class Found:
         all_of_them, places, found = pa.array(keys), [], [file.schema_arrow.empty_table().select([column])]
         for group in range(file.num_row_groups):
             if _may_hold(file.metadata, group, column, keys):
-                here = []
+                here = [np.array([], np.int64)]
                 for first, batch in _batches(file, group, [column]):
                     is_there = pc.is_in(_as_numbers(batch[column]), value_set=all_of_them)
                     here.append(first + np.flatnonzero(is_there))
