@@ -1,26 +1,26 @@
 """Scans that read no more files than those in which a change can find a partner.
 
 The values of a change are known before its flush is written. From there they are carried along equalities to the other sides of joins,
-and down to what is read there:
+and down to what is read there; what a filter drops is not carried along:
 
-    Δorders ⋈ lineitem on l_orderkey = o_orderkey        only files of lineitem whose keys meet those of the changed orders
+    σ(Δorders) ⋈ lineitem on l_orderkey = o_orderkey        only files of lineitem whose keys meet those of the changed orders that pass
 
 This is no rule about rows: the plan gives the same ones, whichever of the files that cannot matter are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 
 from sqlglot import exp
 
+from slackwater.delta.conditions import Wanted, both, conditions
 from slackwater.delta.rows import ID, OWN, TOUCHED, named_by
-from slackwater.delta.spans import KINDS, Spans
+from slackwater.delta.spans import KINDS, Spans, Words
 from slackwater.plan import Aggregate, Filter, Generate, Join, Node, Project, Scan, Union, Window
 from slackwater.plan.nodes import columns_compared, conjuncts
 
-Wanted = Mapping[str, Spans]  # by column: rows with another value do not matter
-Known = Callable[[str, str], Spans | None]  # of a relation's column
+Known = Callable[[str, str, Wanted], Spans | None]  # of a relation's column, in rows of which nothing but this is wanted
 Choose = Callable[[str, Wanted], str]  # the relation to read instead, by what is wanted of its columns
 
 
@@ -29,12 +29,16 @@ def narrow(plan: Node, known: Known, choose: Choose) -> Node:
     return _Narrowed(known, choose).plan(plan, {})
 
 
+_NOTHING: Wanted = {}  # is known to be wanted: all of it
+_Key = frozenset[tuple[str, Spans | Words]]
+
+
 class _Narrowed:
     def __init__(self, known: Known, choose: Choose) -> None:
         self.known = known
         self.choose = choose
-        self._spans: dict[tuple[Node, str], Spans | None] = {}
-        self._plans: dict[tuple[Node, frozenset[tuple[str, Spans]]], Node] = {}
+        self._spans: dict[tuple[Node, str, _Key], Spans | None] = {}
+        self._plans: dict[tuple[Node, _Key], Node] = {}
 
     def plan(self, node: Node, wanted: Wanted) -> Node:
         key = (node, frozenset(wanted.items()))
@@ -44,7 +48,7 @@ class _Narrowed:
 
     def _plan(self, node: Node, wanted: Wanted) -> Node:
         if isinstance(node, Scan):
-            of_source = {source: wanted[shown] for source, shown in zip(node.source, node.names, strict=True) if shown in wanted}
+            of_source = _of_source(node, wanted)
             relation = self.choose(node.relation, of_source) if of_source else node.relation
             return node if relation == node.relation else Scan(relation, node.source, node.outputs)
         if isinstance(node, Join):
@@ -53,17 +57,17 @@ class _Narrowed:
         if isinstance(node, Union):
             places = [(node.names.index(name), spans) for name, spans in wanted.items()]
             return node.with_inputs(*(self.plan(branch, {branch.names[at]: spans for at, spans in places}) for branch in node.branches))
-        below = _below(node)
-        return node.with_inputs(*(self.plan(each, {below[name]: wanted[name] for name in wanted if name in below}) for each in node.inputs))
+        return node.with_inputs(*(self.plan(each, _wanted_below(node, wanted)) for each in node.inputs))
 
     def _sides(self, node: Join, wanted: Wanted) -> tuple[Wanted, Wanted]:
         """What matters of the two sides of a join."""
-        left = {name: spans for name, spans in wanted.items() if name in node.left.names} if node.kind != "full" else {}
-        right = {name: spans for name, spans in wanted.items() if name in node.right.names} if node.kind == "inner" else {}
+        on_left = _among(wanted, node.left) if node.kind != "full" else {}
+        on_right = _among(wanted, node.right) if node.kind == "inner" else {}
+        left, right = dict(on_left), dict(on_right)
         for mine, other, nulls in _equalities(node):
-            here = _and(left.get(mine), self.spans(node.left, mine))
+            here = _and(left.get(mine), self.spans(node.left, mine, on_left))
             if node.kind in ("inner", "semi"):
-                here = _and(here, _and(right.get(other), self.spans(node.right, other)))
+                here = _and(here, _and(right.get(other), self.spans(node.right, other, on_right)))
             # A row of a kept side stays without a partner, too; of the other side only partners matter.
             if node.kind in ("inner", "semi") and here is not None:
                 left[mine] = here if nulls else here.without_nulls
@@ -72,7 +76,7 @@ class _Narrowed:
         for side, matters, partners in ((node.left, left, node.right), (node.right, right, node.left)):
             if node.kind in ("inner", "semi") or node.kind != "full" and side is node.right:
                 for name, spans in self._groups(node, side, partners):
-                    matters[name] = spans & matters.get(name, spans)
+                    matters |= both(matters, {name: spans})
         return left, right
 
     def _groups(self, node: Join, own: Node, partners: Node) -> Iterator[tuple[str, Spans]]:
@@ -95,37 +99,58 @@ class _Narrowed:
             else:
                 yield from ((each, self.spans(node.input, each)) for each in named_by(made))
 
-    def spans(self, node: Node, name: str) -> Spans | None:
-        """Where the values of a column can lie; None if that is not known."""
-        if (node, name) not in self._spans:
-            self._spans[node, name] = self._found(node, name)
-        return self._spans[node, name]
+    def spans(self, node: Node, name: str, wanted: Wanted = _NOTHING) -> Spans | None:
+        """Where the values of a column can lie, in rows of which nothing but this is wanted; None if that is not known."""
+        key = (node, name, frozenset(wanted.items()))
+        if key not in self._spans:
+            self._spans[key] = self._found(node, name, wanted)
+        return self._spans[key]
 
-    def _found(self, node: Node, name: str) -> Spans | None:
+    def _found(self, node: Node, name: str, wanted: Wanted) -> Spans | None:
         if isinstance(node, Scan):
             at = node.names.index(name)
-            return self.known(node.relation, node.source[at]) if node.outputs[at].type in KINDS else None
+            return self.known(node.relation, node.source[at], _of_source(node, wanted)) if node.outputs[at].type in KINDS else None
         if isinstance(node, Union):
-            found = [self.spans(branch, branch.names[node.names.index(name)]) for branch in node.branches]
+            at, places = node.names.index(name), [(node.names.index(each), spans) for each, spans in wanted.items()]
+            found = [self.spans(branch, branch.names[at], {branch.names[i]: spans for i, spans in places}) for branch in node.branches]
             told = [spans for spans in found if spans is not None]
             return _either(told) if len(told) == len(found) else None
         if isinstance(node, Join):
-            return self._joined(node, name)
+            return self._joined(node, name, wanted)
         below = _below(node)
-        return self.spans(node.inputs[0], below[name]) if name in below else None
+        return self.spans(node.inputs[0], below[name], _wanted_below(node, wanted)) if name in below else None
 
-    def _joined(self, node: Join, name: str) -> Spans | None:
+    def _joined(self, node: Join, name: str, wanted: Wanted) -> Spans | None:
         on_left = name in node.left.names
         if node.kind == "full" or not on_left and node.kind != "inner":
             return None  # a row without a partner has NULL there
-        found = self.spans(node.left if on_left else node.right, name)
-        if node.kind in ("inner", "semi"):
-            for mine, other, nulls in _equalities(node):
-                if name in (mine, other):
-                    partner = self.spans(node.right, other) if on_left else self.spans(node.left, mine)
-                    found = _and(found, partner)
-                    found = found.without_nulls if found is not None and not nulls else found
-        return found
+        side = node.left if on_left else node.right
+        here = _among(wanted, side)
+        equalities = _equalities(node) if node.kind in ("inner", "semi") else []
+        for mine, other, nulls in equalities:
+            own, partners = (mine, self.spans(node.right, other)) if on_left else (other, self.spans(node.left, mine))
+            if partners is not None:
+                here = both(here, {own: partners if nulls else partners.without_nulls})
+        found = _and(here.get(name), self.spans(side, name, here))
+        needs_value = any(name in (mine, other) and not nulls for mine, other, nulls in equalities)
+        return found.without_nulls if found is not None and needs_value else found
+
+
+def _of_source(node: Scan, wanted: Wanted) -> Wanted:
+    """What is wanted, by the names that columns have where they come from."""
+    return {source: wanted[shown] for source, shown in zip(node.source, node.names, strict=True) if shown in wanted}
+
+
+def _among(wanted: Wanted, node: Node) -> dict[str, Spans | Words]:
+    """What is wanted of a node's columns."""
+    return {name: spans for name, spans in wanted.items() if name in node.names}
+
+
+def _wanted_below(node: Node, wanted: Wanted) -> Wanted:
+    """What is wanted of a node's only input."""
+    below = _below(node)
+    passed = {below[name]: wanted[name] for name in wanted if name in below}
+    return both(passed, conditions(node)) if isinstance(node, Filter) else passed
 
 
 def _below(node: Node) -> dict[str, str]:
@@ -156,8 +181,8 @@ def _equalities(node: Join) -> list[tuple[str, str, bool]]:
     return found
 
 
-def _and(a: Spans | None, b: Spans | None) -> Spans | None:
-    return b if a is None else a if b is None else a & b
+def _and(a: Spans | Words | None, b: Spans | None) -> Spans | None:
+    return a & b if isinstance(a, Spans) and b is not None else a if isinstance(a, Spans) else b
 
 
 def _either(spans: list[Spans]) -> Spans:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 MOST = 8  # spans: more would tell little more
+FIRST, LAST = -(1 << 63), (1 << 63) - 1  # of all whole numbers
 KINDS = {"tinyint": "number", "smallint": "number", "int": "number", "bigint": "number", "date": "date"}  # types with spans: which compare
 
 
@@ -64,6 +65,14 @@ class Spans:
     @property
     def without_nulls(self) -> Spans:
         return Spans(self.spans, False, self.known)
+
+
+@dataclass(frozen=True)
+class Words:
+    """Values of a column of words: these, or those that begin with one of them."""
+
+    words: frozenset[str]
+    are_prefixes: bool = False
 
 
 def apart(spans: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+import pyarrow as pa
 from sqlglot import exp
 
 from slackwater.catalog import Table
@@ -31,7 +32,7 @@ from slackwater.sql import rename_relations
 from slackwater.trace import VERSION, Batch, Trace
 
 FEW = 50_000  # rows that a flush is expected to give: up to here this process takes them, where that is cheaper
-NO_VERSION = f"CAST(0 AS BIGINT) AS {VERSION}"  # stands in a statement until the batch's version is known
+NO_VERSION = f"CAST(0 AS BIGINT) AS {VERSION}"  # stands in a statement until it is run: there it would be another text every time
 
 
 @dataclass(frozen=True)
@@ -44,21 +45,24 @@ class Flushed:
 
 @dataclass(frozen=True)
 class _Statement:
-    """A flush's statement, all whose names are registered, and about how many rows it will give; None if that is not known."""
+    """A flush's statement, all whose names are registered, and about how many rows it will give; None if that is not known.
+
+    It is the same text flush after flush, if it can be: what Spark generates and compiles for it, it has then.
+    """
 
     text: str
     rows: float | None = None
 
     def write(self, path: AnyPath, directory: str, step: Step) -> None:
         """Run it, and write what it gives below a directory."""
-        warehouse, few = step.warehouse, None
+        warehouse, version, few = step.warehouse, step.next_version(path.name), None
         if self.rows is not None and self.rows <= FEW:
-            columns = (Column(SIDE, "string"), Column(ID, "string"), *path.columns, Column(VERSION, "bigint"))
-            few = warehouse.engine.few(self.text, columns)
+            few = warehouse.engine.few(self.text, (Column(SIDE, "string"), Column(ID, "string"), *path.columns))
         if few is None:
-            warehouse.engine.write(self.text, directory)
+            warehouse.engine.write(self.text.replace(NO_VERSION, f"CAST({version} AS BIGINT) AS {VERSION}"), directory)
         else:
-            warehouse.files.write_sides(few, directory)
+            versions = pa.repeat(pa.scalar(version, pa.int64()), len(few))
+            warehouse.files.write_sides(few.append_column(VERSION, versions), directory)
 
 
 def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None) -> Flushed | None:
@@ -135,7 +139,6 @@ def _statement(
     for name, (trace, reading) in chosen.readings.items():
         engine.register(name, trace, reading, step.warehouse.files, hidden=True)
     text = _text(chosen.plan, chosen.sizes if engine.takes_hints else None, engine.prefix)
-    text = text.replace(NO_VERSION, f"CAST({step.next_version(path.name)} AS BIGINT) AS {VERSION}")
     return _Statement(text, expected_rows(chosen.plan, dict(chosen.sizes))), choice
 
 
@@ -225,8 +228,7 @@ def _computed_whole(path: Whole, now: dict[str, int], step: Step) -> str:
     names = define_relations(path.text, step.before, warehouse, now, step.traces)
     text = rename_relations(path.text, lambda name: names[name.lower()])
     columns = ", ".join(f"CAST({quote(c.name)} AS {c.type}) AS {quote(c.name)}" for c in path.columns)
-    version = f"CAST({step.next_version(path.name)} AS BIGINT) AS {VERSION}"
     return (
-        f"SELECT '{REMOVED}' AS {SIDE}, {ID}, {columns}, {version} FROM {quote(before)}\n"
-        f"UNION ALL\nSELECT '{ADDED}' AS {SIDE}, uuid() AS {ID}, {columns}, {version} FROM (\n{text}\n)"
+        f"SELECT '{REMOVED}' AS {SIDE}, {ID}, {columns}, {NO_VERSION} FROM {quote(before)}\n"
+        f"UNION ALL\nSELECT '{ADDED}' AS {SIDE}, uuid() AS {ID}, {columns}, {NO_VERSION} FROM (\n{text}\n)"
     )

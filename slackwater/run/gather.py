@@ -11,12 +11,13 @@ Otherwise a statement does, which only pays for several places.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
 import numpy as np
 
 from slackwater.delta import ADDED, ID, KEPT, NEW, OLD, OWN, SIDE
+from slackwater.delta.conditions import Wanted
 from slackwater.plan import Column
 from slackwater.plan.render import quote
 from slackwater.spark import Engine
@@ -34,6 +35,7 @@ class Gather:
     kept: Reading
     added: Reading
     removed: Reading
+    also: Wanted = field(default_factory=dict)  # what is wanted of the rows of these keys
 
     def run(self, engine: Engine, files: Files, directory: str) -> Mapping[str, Reading]:
         """Fetch them; how the parts of the source are then read, as far as these keys go."""
@@ -44,7 +46,7 @@ class Gather:
         return parts
 
     def _found(self, files: Files, directory: str) -> Reading:
-        pieces = files.rows_among(self.kept, self.columns, self.column.name, np.frombuffer(self.keys, np.int64))
+        pieces = files.rows_among(self.kept, self.columns, self.column.name, np.frombuffer(self.keys, np.int64), self.also)
         written: list[File] = []
         # A file has one schema. Those of a source were written by several engines perhaps, each in its own way.
         for number, (_, alike) in enumerate(groupby(pieces, lambda piece: piece.schema)):

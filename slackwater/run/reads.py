@@ -7,24 +7,27 @@ import itertools
 import operator
 from collections import Counter
 from collections.abc import Mapping
+from typing import cast
 
 from slackwater.delta import ADDED, KEPT, NEW, OLD, OWN, REMOVED
 from slackwater.delta.broadcasts import Size
-from slackwater.delta.narrow import Wanted, narrow
-from slackwater.delta.spans import Spans
+from slackwater.delta.conditions import Wanted
+from slackwater.delta.narrow import narrow
+from slackwater.delta.spans import Spans, Words
 from slackwater.plan import Node, Scan
 from slackwater.run.gather import Gather
 from slackwater.run.net import Net
 from slackwater.run.warehouse import Step
 from slackwater.spark import Engine
 from slackwater.trace import Reading, Trace
-from slackwater.trace.spans import spans_of
+from slackwater.trace.spans import matching, spans_of
 
 GATHERED = "*"  # in the name of a part of which the rows of some keys were fetched
 MOST = 200_000  # rows of a change whose values are looked at, in this process
 WORTH = 50_000  # rows that a reading must be rid of to be narrowed
 WORTH_GATHERING = 1_500_000  # rows that need not be read again, to be worth a statement of its own
 TIMES = 32  # more rows than keys must there be for this process to look for them,
+FEW = 1_000_000  # or no more than these, of which not only keys are wanted,
 MOST_HERE = 30_000_000  # and no more rows than these: an engine has more cores to look through them
 
 
@@ -41,7 +44,7 @@ class Reads:
         self._files = step.warehouse.files
         self._size: dict[str, Size] = {}
         self._all: dict[str, tuple[Trace, Reading]] = {}
-        self._values: dict[tuple[str, str], Spans | None] = {}
+        self._values: dict[tuple[str, str, frozenset[tuple[str, Spans | Words]]], Spans | None] = {}
         self._numbers = itertools.count(1)  # of gathers
         for scan in _scans(plan):
             if scan.relation not in self._all:
@@ -109,15 +112,16 @@ class Reads:
         self._all[name] = trace, reading
         self._size[name] = size
 
-    def _spans(self, relation: str, column: str) -> Spans | None:
-        """Where the values of a relation lie, if we look at them."""
+    def _spans(self, relation: str, column: str, wanted: Wanted) -> Spans | None:
+        """Where the values of a relation lie in rows of which nothing else is wanted, if we look at them."""
         if not self._is_known(relation):
             return None
-        if (relation, column) not in self._values:
+        key = (relation, column, frozenset(wanted.items()))
+        if key not in self._values:
             _, reading = self._all[relation]
-            rows = self._files.rows(reading, [column])[column] if reading.files else None
-            self._values[relation, column] = Spans((), known=b"") if rows is None else spans_of(rows)
-        return self._values[relation, column]
+            rows = self._files.rows(reading, dict.fromkeys((column, *wanted))) if reading.files else None
+            self._values[key] = Spans((), known=b"") if rows is None else spans_of(matching(rows, wanted)[column])
+        return self._values[key]
 
     def _note(self, relation: str, wanted: Wanted) -> str:
         if self._all[relation][1].rows < WORTH or relation.endswith((f"@{ADDED}", f"@{REMOVED}")) or GATHERED in relation:
@@ -146,9 +150,8 @@ class Reads:
     def _gathered(self, source: str, column: str, scans: list[Scan]) -> Gather | None:
         """How to fetch the rows of a source whose `column` is wanted at these places, if that pays."""
         wanted = [self._wanted[scan.relation] for scan in scans]
-        keys = wanted[0][1][column]
-        for _, other in wanted[1:]:
-            keys = keys | other[column]
+        keys = functools.reduce(operator.or_, (cast(Spans, each[column]) for _, each in wanted))
+        also = _common([{name: spans for name, spans in each.items() if name != column} for _, each in wanted])
         parts = [OWN] if wanted[0][0].endswith(f"@{OWN}") else [KEPT, ADDED, REMOVED]
         kept, added, removed = [self._part(f"{source}@{part}")[1] for part in parts] + [Reading(())] * (3 - len(parts))
         if keys.known is None or len(keys.known) // 8 > MOST or any(each.without and each.rows > MOST for each in (added, removed)):
@@ -157,17 +160,18 @@ class Reads:
         if self._step.warehouse.engine.is_elsewhere:
             pays = sum(rows) - max(rows) >= WORTH_GATHERING
         else:
-            pays = sum(rows) >= WORTH and kept.rows <= MOST_HERE and self._share(wanted[0][0], column, keys) * TIMES <= 1
+            are_few = self._share(wanted[0][0], column, keys) * TIMES <= 1 or bool(also) and kept.rows <= FEW
+            pays = sum(rows) >= WORTH and kept.rows <= MOST_HERE and are_few
         if not pays:
             return None
         trace = self._step.traces[source]
         columns = tuple(dict.fromkeys(name for scan in scans for name in scan.source))
         there = next(each for each in trace.columns if each.name == column)
-        return Gather(trace, there, keys.known, columns, self._fewer(kept, {column: keys}), added, removed)
+        return Gather(trace, there, keys.known, columns, self._fewer(kept, {**also, column: keys}), added, removed, also)
 
-    def _share(self, relation: str, column: str, keys: Spans) -> float:
+    def _share(self, relation: str, column: str, keys: Spans | Words) -> float:
         """About which share of a relation's rows has one of some keys. 1, if that cannot be told."""
-        if keys.values is None or keys.nulls:
+        if isinstance(keys, Words) or keys.values is None or keys.nulls:
             return 1.0
         reading = self._all[relation][1]
         spans = [self._files.spans(file, column) for file in reading.files]
@@ -212,6 +216,11 @@ class Reads:
 def about(rows: int) -> int:
     """A number of rows to within a factor of two: flushes of about the same size are written alike."""
     return 1 << rows.bit_length() if rows > 0 else 0
+
+
+def _common(wanted: list[Wanted]) -> Wanted:
+    """What is wanted everywhere."""
+    return {name: values for name, values in wanted[0].items() if all(each.get(name) == values for each in wanted)}
 
 
 def _renamed(plan: Node, names: Mapping[str, str]) -> Node:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from slackwater.trace.spans import spans_of_group
+from slackwater.trace.spans import as_numbers, leaf_at, spans_of_group
 
 BATCH = 1 << 16  # rows that are looked at together
 
@@ -34,14 +34,15 @@ class Found:
     @classmethod
     def find(cls, path: str, column: str, keys: np.ndarray) -> Found:
         file = _opened(path)
-        all_of_them, places, found = pa.array(keys), [], [file.schema_arrow.empty_table().select([column])]
+        keyring, places, found = _Keyring(keys), [], [file.schema_arrow.empty_table().select([column])]
         for group in range(file.num_row_groups):
             if _may_hold(file.metadata, group, column, keys):
                 here = [np.array([], np.int64)]
                 for first, batch in _batches(file, group, [column]):
-                    is_there = pc.is_in(_as_numbers(batch[column]), value_set=all_of_them)
-                    here.append(first + np.flatnonzero(is_there))
-                    found.append(pa.table(batch.filter(is_there)))
+                    at = keyring.places(as_numbers(batch[column]))
+                    here.append(first + at)
+                    if len(at):
+                        found.append(pa.table(batch.take(pa.array(at))))
                 places.append((group, np.concatenate(here)))
         return cls(path, column, keys, tuple(places), pa.concat_tables(found))
 
@@ -59,7 +60,7 @@ class Found:
         """The rows of some of the keys."""
         if len(keys) == len(self.keys):
             return self.rows
-        return self.rows.filter(pc.is_in(_as_numbers(self.rows[self.column]), value_set=pa.array(keys)))
+        return self.rows.filter(pc.is_in(as_numbers(self.rows[self.column]), value_set=pa.array(keys)))
 
     def reading(self, columns: Iterable[str]) -> Found:
         """The same rows, with these columns too, as far as the file has them."""
@@ -67,6 +68,8 @@ class Found:
         more = [name for name in columns if name in file.schema_arrow.names and name not in self.rows.column_names]
         if not more:
             return self
+        plain = file.schema_arrow
+        file = _opened(self.path, _repeated(file, more))
         found = [file.schema_arrow.empty_table().select(more)]
         for group, places in self.places:
             if len(places):
@@ -75,13 +78,46 @@ class Found:
                     if len(here):
                         found.append(pa.table(batch.take(pa.array(here - first))))
         rows = self.rows
-        for name, values in zip(more, _with_zones(pa.concat_tables(found), file).columns, strict=True):
+        few = pa.concat_tables(found).cast(pa.schema([plain.field(name) for name in more]))
+        for name, values in zip(more, _with_zones(few, file).columns, strict=True):
             rows = rows.append_column(name, values)
         return replace(self, rows=rows)
 
 
-def _opened(path: str) -> pq.ParquetFile:
-    return pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
+class _Keyring:
+    """Finds the keys among many values: most values are told to be no key by their last bits."""
+
+    def __init__(self, keys: np.ndarray) -> None:
+        self._keys = keys
+        self._last_bits = (1 << min(22, max(10, (64 * len(keys)).bit_length()))) - 1
+        self._may_be_key = np.zeros(self._last_bits + 1, bool)
+        self._may_be_key[keys & self._last_bits] = True
+
+    def places(self, values: pa.Array) -> np.ndarray:
+        """Where keys are. The values are BIGINTs."""
+        if not len(self._keys):
+            return np.array([], np.int64)
+        numbers = values.fill_null(0).to_numpy()
+        maybe = np.flatnonzero(self._may_be_key[numbers & self._last_bits])
+        at = np.minimum(np.searchsorted(self._keys, numbers[maybe]), len(self._keys) - 1)
+        found: np.ndarray = maybe[self._keys[at] == numbers[maybe]]
+        return found if not values.null_count else found[values.is_valid().to_numpy(zero_copy_only=False)[found]]
+
+
+def _opened(path: str, repeated: Iterable[str] = ()) -> pq.ParquetFile:
+    return pq.ParquetFile(path, coerce_int96_timestamp_unit="us", read_dictionary=list(repeated))
+
+
+def _repeated(file: pq.ParquetFile, names: list[str]) -> list[str]:
+    """The columns of words that a file keeps as numbers of a few different ones: to make words of them is most of what reading costs."""
+    facts, found = file.metadata, []
+    for name in names:
+        at = leaf_at(facts, name)
+        if at is not None and pa.types.is_string(file.schema_arrow.field(name).type):
+            encodings = [facts.row_group(group).column(at).encodings for group in range(facts.num_row_groups)]
+            if all("PLAIN_DICTIONARY" in each and "PLAIN" not in each for each in encodings):
+                found.append(name)
+    return found
 
 
 def _batches(file: pq.ParquetFile, group: int, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -95,10 +131,6 @@ def _batches(file: pq.ParquetFile, group: int, columns: list[str]) -> Iterator[t
 def _may_hold(facts: pq.FileMetaData, group: int, column: str, keys: np.ndarray) -> bool:
     known = spans_of_group(facts, group, column)
     return known is None or any(np.searchsorted(keys, first) < np.searchsorted(keys, last, "right") for first, last in known.spans)
-
-
-def _as_numbers(values: pa.Array) -> pa.Array:
-    return (values.cast(pa.int32()) if pa.types.is_date32(values.type) else values).cast(pa.int64())
 
 
 def _with_zones(rows: pa.Table, file: pq.ParquetFile) -> pa.Table:

@@ -11,7 +11,7 @@ import contextlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
@@ -22,12 +22,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
+from slackwater.delta.conditions import Wanted
 from slackwater.delta.spans import Spans
 from slackwater.errors import WarehouseError
 from slackwater.trace.contents import Found, contents
 from slackwater.trace.durable import Damaged, checksums, damage, sync
 from slackwater.trace.recent import Recent
-from slackwater.trace.spans import leaf_at, spans_in
+from slackwater.trace.spans import leaf_at, matching, spans_in
 from slackwater.trace.trace import VERSION, File, Reading
 from slackwater.trace.unwritable import HINTS, writing
 from slackwater.trace.write import write_few, write_rows
@@ -78,7 +79,7 @@ class Files:
         return str(self.root / "traces" / quote(trace, safe="") / step)
 
     def full(self, file: File) -> str:
-        return str(self.root / file.path)
+        return f"{self.root}/{file.path}"
 
     def write_arrow(self, rows: pa.Table | Iterable[pa.Table], directory: str, side: str = ADDED) -> None:
         """Rows on their way to a batch, whole or piece by piece."""
@@ -130,12 +131,17 @@ class Files:
         rows = self._read(reading.files, None if columns is None else [*columns, ID, VERSION])
         return rows if not reading.without else _remaining(rows, self._left(reading), reading.later)
 
-    def rows_among(self, reading: Reading, columns: Iterable[str], column: str, keys: np.ndarray) -> Iterator[pa.Table]:
-        """Those rows of a reading, however large, in which a column has one of some keys, which ascend. Piece by piece."""
+    def rows_among(
+        self, reading: Reading, columns: Iterable[str], column: str, keys: np.ndarray, also: Wanted | None = None
+    ) -> Iterator[pa.Table]:
+        """Those rows of a reading, however large, in which a column has one of some keys, which ascend. Piece by piece.
+
+        `also`: what else is wanted of them, as far as `columns` show it.
+        """
         wanted = list(dict.fromkeys((*columns, column, *((ID, VERSION) if reading.without else ()))))
         left = self._left(reading) if reading.without else None
         for file in reading.files:
-            rows = self._found(file, wanted, column, keys)
+            rows = matching(self._found(file, wanted, column, keys), also or {})
             if rows.num_rows:
                 yield rows if left is None else _remaining(rows, left, reading.later)
 
@@ -178,10 +184,13 @@ class Files:
         except (pa.ArrowException, OSError) as problem:
             raise Damaged(file.path, f"cannot be read: {problem}") from problem
 
-    def may_hold(self, file: File, wanted: Mapping[str, Spans]) -> bool:
+    def may_hold(self, file: File, wanted: Wanted) -> bool:
         """Whether a file may have a row whose values all are among those wanted. A file that cannot be read may: who reads it says so."""
-        found = {column: self.spans(file, column) for column in wanted}
-        return all(spans is None or spans.meets(wanted[column]) for column, spans in found.items())
+        for column, values in wanted.items():
+            spans = self.spans(file, column) if isinstance(values, Spans) else None
+            if spans is not None and isinstance(values, Spans) and not spans.meets(values):
+                return False
+        return True
 
     def spans(self, file: File, column: str) -> Spans | None:
         """Where the values of a column lie in a file, by its footer; None if that cannot be told."""

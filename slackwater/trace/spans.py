@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import lru_cache, reduce
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from slackwater.delta.spans import MOST, Spans, apart
+from slackwater.delta.spans import MOST, Spans, Words, apart
 
 _EPOCH = datetime.date(1970, 1, 1)
 
@@ -29,6 +31,40 @@ def spans_of(values: pa.ChunkedArray) -> Spans | None:
     firsts, lasts = [0, *(at + 1 for at in cuts)], [*cuts, len(found) - 1]
     spans = tuple((int(found[a]), int(found[b])) for a, b in zip(firsts, lasts, strict=True))
     return Spans(spans, values.null_count > 0, found.tobytes())
+
+
+def as_numbers(values: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Whole numbers as BIGINTs, dates as their days."""
+    return (values.cast(pa.int32()) if pa.types.is_date32(values.type) else values).cast(pa.int64())
+
+
+def matching(rows: pa.Table, wanted: Mapping[str, Spans | Words]) -> pa.Table:
+    """The rows all whose values are among those wanted; of columns that cannot be looked at, any."""
+    for name, values in wanted.items():
+        if name in rows.column_names and rows.num_rows:
+            matches = _matches(rows[name], values)
+            rows = rows if matches is None else rows.filter(matches)
+    return rows
+
+
+def _matches(values: pa.ChunkedArray, wanted: Spans | Words) -> pa.ChunkedArray | None:
+    if isinstance(wanted, Words):
+        if not pa.types.is_string(values.type):
+            return None
+        if not wanted.are_prefixes:
+            return pc.is_in(values, value_set=pa.array(sorted(wanted.words)))
+        return reduce(pc.or_, (pc.starts_with(values, word) for word in wanted.words))
+    if not (pa.types.is_integer(values.type) or pa.types.is_date32(values.type)):
+        return None
+    numbers = as_numbers(values)
+    if wanted.known is not None:
+        found = pc.is_in(numbers, value_set=pa.array(wanted.values))
+    else:
+        found = pc.fill_null(pc.not_equal(numbers, numbers), False)
+        for first, last in wanted.spans:
+            inside = pc.and_(pc.greater_equal(numbers, first), pc.less_equal(numbers, last))
+            found = pc.or_(found, pc.fill_null(inside, False))
+    return pc.or_(found, pc.is_null(numbers)) if wanted.nulls else found
 
 
 @lru_cache(maxsize=1 << 16)

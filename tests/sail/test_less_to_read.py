@@ -139,3 +139,19 @@ def test_keys_of_narrow_types_are_found_among_wide_ones(shop: Session, gathered:
     shop.insert("orders", [(7777, "2024-01-03", "later")])
     assert len(list(shop.sql("SELECT * FROM wide"))) == 11 and len(list(shop.sql("SELECT * FROM dated"))) == 62
     assert ("small", 2) in gathered and ("small", 1) in gathered
+
+
+def test_what_a_filter_drops_is_not_looked_for(shop: Session, gathered: list[tuple[str, int]]) -> None:
+    shop.sql("CREATE TABLE parts (part INT, brand STRING, made DATE)")
+    shop.insert("parts", [(n, f"brand {n % 5}", f"2024-01-{n + 1:02}") for n in range(20)])
+    shop.sql("CREATE TABLE used (id BIGINT, part INT)")
+    shop.insert("used", [(first + n, n) for first in (0, 1000, 2000) for n in range(10)])
+    shop.sql(
+        "CREATE MATERIALIZED VIEW worn AS SELECT part, brand, sum(amount) AS total FROM lines JOIN used USING (id) JOIN parts USING (part) "
+        "WHERE brand = 'brand 3' AND made > DATE '2024-01-05' AND amount < 50 GROUP BY part, brand"
+    )
+    assert list(shop.sql("SELECT part, total FROM worn")) == [(8, 24)]
+    gathered.clear()
+    shop.insert("lines", [(3, 1), (8, 2), (1008, 99), (2007, 3)])  # too early; wanted; too much; another brand
+    assert list(shop.sql("SELECT part, total FROM worn")) == [(8, 26)]
+    assert gathered[0] == ("used", 3)

@@ -14,6 +14,7 @@ from slackwater.delta import ADDED, ID, KEPT, REMOVED, SIDE
 from slackwater.errors import WarehouseError
 from slackwater.plan import Column
 from slackwater.trace import VERSION, Batch, Files, Reading, Trace, folder_at
+from slackwater.trace import contents as found_by_keys
 from slackwater.trace.contents import Found
 
 # A group that comes, changes twice and goes, beside one that stays: what arrived and what left, batch by batch.
@@ -77,6 +78,20 @@ def test_what_was_found_answers_for_fewer_keys_and_learns_more_columns(tmp_path:
     assert found.reading(["b"]) is found
     assert found.reading(["c", "b"]).among(np.array([2, 3, 4])).equals(rows.take([0, 2, 3]))
     assert found.reading(["c"]).among(np.array([2])).to_pylist() == [{"a": 2, "b": "x", "c": 2}]
+
+
+def test_a_key_is_not_found_where_nothing_is(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [None, 0, None, 1 << 22]}), tmp_path / "t.parquet")
+    assert Found.find(str(tmp_path / "t.parquet"), "a", np.array([0])).places[0][1].tolist() == [1]
+    assert Found.find(str(tmp_path / "t.parquet"), "a", np.array([], np.int64)).rows.num_rows == 0
+
+
+def test_words_that_repeat_are_words_again_once_they_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(found_by_keys, "_repeated", lambda file, names: ["b"])
+    rows = pa.table({"a": range(6), "b": ["x", "y", None, "x", "y", "x"]})
+    pq.write_table(rows, tmp_path / "t.parquet", row_group_size=4)
+    found = Found.find(str(tmp_path / "t.parquet"), "a", np.array([1, 2, 5])).reading(["b"])
+    assert found.rows.equals(rows.take([1, 2, 5]))
 
 
 def test_the_same_file_is_asked_for_other_keys_and_columns(written: tuple[Files, Trace]) -> None:

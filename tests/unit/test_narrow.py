@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 from sqlglot import exp
 
-from slackwater.delta.narrow import Wanted, narrow
+from slackwater.delta.conditions import Wanted
+from slackwater.delta.narrow import narrow
 from slackwater.delta.rows import identity
 from slackwater.delta.spans import Spans
 from slackwater.plan import Aggregate, Column, Filter, Join, Limit, Node, Output, Project, Scan, Union, column
@@ -39,7 +40,7 @@ def wanted_of(plan: Node, known: Spans | None = CHANGED) -> dict[str, Wanted]:
             found[relation] = dict(wanted)
         return relation
 
-    narrow(plan, lambda relation, name: known if (relation, name) == ("change", "k") else None, choose)
+    narrow(plan, lambda relation, name, _: known if (relation, name) == ("change", "k") else None, choose)
     return found
 
 
@@ -115,7 +116,7 @@ def test_what_is_wanted_twice_is_what_both_want() -> None:
         found[relation] = dict(wanted)
         return f"{relation}#1" if relation == "big" else relation
 
-    plan = narrow(both, lambda relation, name: spans.get((relation, name)), choose)
+    plan = narrow(both, lambda relation, name, _: spans.get((relation, name)), choose)
     assert found["big"] == {"k": Spans(((5, 9), (100, 109)))}
     assert {node.relation for node in plan.walk() if isinstance(node, Scan)} == {"change", "big#1", "more"}
 
