@@ -91,7 +91,8 @@ def test_rows_match_that_a_filter_lets_pass() -> None:
     )
 
     def left(wanted: Wanted) -> list[int | None]:
-        return matching(rows, wanted)["n"].to_pylist()
+        found: list[int | None] = matching(rows, wanted)["n"].to_pylist()
+        return found
 
     assert left(wanted_by("n BETWEEN 2 AND 9")) == [5, 9]
     assert left({"n": Spans(((1, 9),), nulls=True, known=pa.array([1, 9]).buffers()[1].to_pybytes()[:16])}) == [1, None, 9]
