@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -38,16 +39,33 @@ def measured(work: Callable[[], T]) -> tuple[T, Cost]:
 
 def peak_memory() -> dict[str, float]:
     """The most memory that this process and those that it has started have held so far, in GB, by name."""
-    facts = {path.parent: dict(_status(path)) for path in Path("/proc").glob("[0-9]*/status")}
-    family = {os.getpid()}
-    while more := {int(path.name) for path, each in facts.items() if int(each.get("PPid", 0)) in family} - family:
-        family |= more
     found: dict[str, float] = {}
-    for path, each in facts.items():
-        if int(path.name) in family and "VmHWM" in each:
-            name = "driver" if int(path.name) == os.getpid() else each["Name"]
-            found[name] = max(found.get(name, 0), round(int(each["VmHWM"].split()[0]) / 2**20, 2))
+    for process, facts in _family().items():
+        if "VmHWM" in facts:
+            name = "driver" if process == os.getpid() else facts["Name"]
+            found[name] = max(found.get(name, 0), round(int(facts["VmHWM"].split()[0]) / 2**20, 2))
     return found
+
+
+def thread_seconds() -> dict[str, float]:
+    """CPU seconds of the threads that live in this process and those that it has started, by name, numbers left out."""
+    found: dict[str, float] = {}
+    for process in _family():
+        for path in Path(f"/proc/{process}/task").glob("*/stat"):
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                name, _, facts = path.read_text().partition("(")[2].rpartition(")")
+                name = name.rstrip("0123456789#-") if process != os.getpid() else "this process"
+                found[name] = found.get(name, 0) + sum(map(int, facts.split()[11:13])) / os.sysconf("SC_CLK_TCK")
+    return found
+
+
+def _family() -> dict[int, dict[str, str]]:
+    """What the system tells of this process and those that it has started."""
+    facts = {int(path.parent.name): dict(_status(path)) for path in Path("/proc").glob("[0-9]*/status")}
+    family = {os.getpid()}
+    while more := {process for process, each in facts.items() if int(each.get("PPid", 0)) in family} - family:
+        family |= more
+    return {process: facts[process] for process in family}
 
 
 def _status(path: Path) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Where the CPU seconds of a refresh go: statement by statement, phase by phase.
+"""Where the CPU seconds of a refresh go: statement by statement, phase by phase, and by the threads that spend them.
 
     make profile-refresh QUERY=17
     python -m bench.profile_refresh --query q17 --mix random:0.01 --scale-factor 0.1 --plans
@@ -13,11 +13,12 @@ import cProfile
 import pstats
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench.measure import Cost, measured
+from bench.measure import Cost, measured, thread_seconds
 from bench.refresh import Bench
 
 PHASES = ("analysis", "optimization", "planning")
@@ -27,10 +28,10 @@ PHASES = ("analysis", "optimization", "planning")
 class Statement:
     """One statement of a refresh, as Spark accounts for it. Seconds, except where the name says otherwise."""
 
-    path: str
+    name: str
     characters: int
-    cost: Cost
-    phases: dict[str, float]
+    cost: Cost = Cost(0, 0)
+    phases: dict[str, float] = field(default_factory=dict)
     jobs: int = 0
     stages: int = 0
     tasks: int = 0
@@ -38,52 +39,58 @@ class Statement:
     read_bytes: int = 0
     read_rows: int = 0
     plan: str = ""
+    text: str = ""
 
     @property
     def row(self) -> tuple[str, ...]:
         scans, broadcasts = self.plan.count("FileScan"), self.plan.count("BroadcastExchange")
         return (
-            self.path, f"{self.cost.cpu:.2f}", f"{self.cost.seconds:.2f}", *(f"{self.phases.get(phase, 0):.2f}" for phase in PHASES),
+            self.name, f"{self.cost.cpu:.2f}", f"{self.cost.seconds:.2f}", *(f"{self.phases.get(phase, 0):.2f}" for phase in PHASES),
             f"{self.task_cpu:.2f}", str(self.jobs), str(self.stages), str(self.tasks), str(scans), str(broadcasts),
             f"{self.read_rows:,}", f"{self.read_bytes / 2**20:.1f}", str(self.characters),
         )  # fmt: skip
 
 
 HEADER = (
-    "path", "cpu", "wall", *PHASES, "task cpu", "jobs", "stages", "tasks", "scans", "broadcasts", "rows read", "MB read", "characters",
+    "flush", "cpu", "wall", *PHASES, "task cpu", "jobs", "stages", "tasks", "scans", "broadcasts", "rows read", "MB read", "characters",
 )  # fmt: skip
 
 
 class Profiler:
-    """Stands between the engine and its session, and writes down every flush."""
+    """Stands between the engine and its session, and writes down every flush: what Spark writes, and the few rows that it hands over."""
 
     def __init__(self, engine: Any) -> None:
-        self.engine = engine
         self.spark = engine.spark
         self.statements: list[Statement] = []
-        self._write = engine.write
-        engine.write = self.write
+        self._write, self._few = engine.write, engine.few
+        engine.write, engine.few = self.write, self.few
 
     def write(self, statement: str, directory: str) -> None:
-        path = Path(directory).parent.name.replace("%2F", "/")
+        self._run(statement, lambda: self._write(statement, directory))
+
+    def few(self, statement: str, columns: Any) -> Any:
         if not hasattr(self.spark, "_jsparkSession"):
-            _, cost = measured(lambda: self._write(statement, directory))
-            self.statements.append(Statement(path, len(statement), cost, {}))
-            return
+            return self._few(statement, columns)
+        return self._run(statement, lambda: self._few(statement, columns))
+
+    def _run(self, statement: str, work: Callable[[], Any]) -> Any:
+        found = Statement(str(len(self.statements) + 1), len(statement))
+        self.statements.append(found)
+        if not hasattr(self.spark, "_jsparkSession"):
+            result, found.cost = measured(work)
+            return result
         group = f"profile-{time.monotonic_ns()}"
-        context = self.spark.sparkContext
-        context.setJobGroup(group, path)
+        self.spark.sparkContext.setJobGroup(group, found.name)
         execution = self.spark.sql(statement)._jdf.queryExecution()
-        execution.executedPlan()  # planned once more by the write: the phases are told apart here, the cost counts the write alone
-        _, cost = measured(lambda: self._write(statement, directory))
-        phases = {}
+        execution.executedPlan()  # planned once more when it is run: the phases are told apart here, the cost is that of running it
+        result, found.cost = measured(work)
         for name in PHASES:
             phase = execution.tracker().phases().get(name)
             if phase.isDefined():
-                phases[name] = phase.get().durationMs() / 1000
-        found = Statement(path, len(statement), cost, phases, plan=execution.executedPlan().toString())
+                found.phases[name] = phase.get().durationMs() / 1000
+        found.plan, found.text = execution.executedPlan().toString(), statement
         self._count(found, group)
-        self.statements.append(found)
+        return result
 
     def _count(self, found: Statement, group: str) -> None:
         """What the status store has of the statement's jobs; it works without the web page."""
@@ -108,7 +115,8 @@ def main() -> None:
     parser.add_argument("--scale-factor", type=float, default=1)
     parser.add_argument("--mix", default="rf:0.001", help="kind:share, as in bench.refresh (default %(default)s)")
     parser.add_argument("--warm-up", type=int, default=4, help="rounds before the one that is shown (default %(default)s)")
-    parser.add_argument("--plans", action="store_true", help="print the engine's plan of every statement")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds after that, whose threads are shown (default %(default)s)")
+    parser.add_argument("--plans", action="store_true", help="print every statement and the engine's plan of it")
     parser.add_argument("--python", action="store_true", help="also print where this process spends its time")
     options = parser.parse_args()
     name = options.query if options.query.startswith("q") else f"q{options.query}"
@@ -126,6 +134,11 @@ def main() -> None:
             total = bench.refresh(name)
             python.disable()
             _show(name, total, profiler.statements, options.plans)
+            for _ in range(options.rounds):
+                bench.change(options.mix)
+                before = thread_seconds()
+                total = bench.refresh(name)
+                _show_threads(total, before, thread_seconds())
             if options.python:
                 pstats.Stats(python).sort_stats("cumulative").print_stats(40)
         finally:
@@ -140,7 +153,13 @@ def _show(name: str, total: Cost, statements: list[Statement], plans: bool) -> N
     inside = sum(statement.cost.seconds for statement in statements)
     print(f"{name}: {len(statements)} statements took {inside:.2f} s, the whole refresh {total.seconds:.2f} s with the profiler's own work")
     for statement in statements if plans else ():
-        print(f"\n-- {statement.path}\n{statement.plan}")
+        print(f"\n-- {statement.name}\n{statement.text}\n{statement.plan}")
+
+
+def _show_threads(total: Cost, before: dict[str, float], after: dict[str, float]) -> None:
+    spent = {name: seconds - before.get(name, 0) for name, seconds in after.items()}
+    told = ", ".join(f"{name} {seconds:.2f}" for name, seconds in sorted(spent.items(), key=lambda each: -each[1]) if seconds >= 0.02)
+    print(f"without the profiler {total.cpu:.2f} CPU-s ({total.seconds:.2f} s), by threads: {told}", flush=True)
 
 
 if __name__ == "__main__":
