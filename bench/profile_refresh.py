@@ -110,37 +110,40 @@ class Profiler:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--query", default="q3", help="q1 to q22, or its number (default %(default)s)")
+    parser.add_argument("--query", default="q3", help="q1 to q22, or numbers, with commas between (default %(default)s)")
     parser.add_argument("--engine", default="spark")
     parser.add_argument("--scale-factor", type=float, default=1)
     parser.add_argument("--mix", default="rf:0.001", help="kind:share, as in bench.refresh (default %(default)s)")
-    parser.add_argument("--warm-up", type=int, default=4, help="rounds before the one that is shown (default %(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="rounds after that, whose threads are shown (default %(default)s)")
+    parser.add_argument("--warm-up", type=int, default=4, help="rounds before those that are shown (default %(default)s)")
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="rounds whose threads are shown, before the statements of one (default %(default)s)"
+    )
     parser.add_argument("--plans", action="store_true", help="print every statement and the engine's plan of it")
     parser.add_argument("--python", action="store_true", help="also print where this process spends its time")
     options = parser.parse_args()
-    name = options.query if options.query.startswith("q") else f"q{options.query}"
+    names = [name if name.startswith("q") else f"q{name}" for name in options.query.split(",")]
     with tempfile.TemporaryDirectory(prefix="slackwater-profile-") as folder:
-        bench = Bench(options.engine, options.scale_factor, [name], Path(folder))
+        bench = Bench(options.engine, options.scale_factor, names, Path(folder))
         try:
             for number in range(options.warm_up):
                 bench.change(options.mix)
-                refresh, recompute = bench.both(name, refresh_first=number % 2 == 0)
-                print(f"warming up: refresh {refresh.cpu:.2f} CPU-s ({refresh.seconds:.2f} s), recompute {recompute.cpu:.2f}", flush=True)
-            bench.change(options.mix)
-            profiler = Profiler(bench.db._warehouse.engine)
-            python = cProfile.Profile()
-            python.enable()
-            total = bench.refresh(name)
-            python.disable()
-            _show(name, total, profiler.statements, options.plans)
+                for name in names:
+                    refresh, recompute = bench.both(name, refresh_first=number % 2 == 0)
+                    print(f"warming up {name}: refresh {refresh.cpu:.2f} CPU-s ({refresh.seconds:.2f} s), recompute {recompute.cpu:.2f}")
             for _ in range(options.rounds):
                 bench.change(options.mix)
-                before = thread_seconds()
-                total = bench.refresh(name)
-                _show_threads(total, before, thread_seconds())
-            if options.python:
-                pstats.Stats(python).sort_stats("cumulative").print_stats(40)
+                for name in names:
+                    before = thread_seconds()
+                    _show_threads(name, bench.refresh(name), before, thread_seconds())
+            bench.change(options.mix)
+            profiler = Profiler(bench.db._warehouse.engine)
+            for name in names:
+                profiler.statements.clear()
+                python = cProfile.Profile()
+                total = python.runcall(bench.refresh, name)
+                _show(name, total, profiler.statements, options.plans)
+                if options.python:
+                    pstats.Stats(python).sort_stats("cumulative").print_stats(40)
         finally:
             bench.db.close()
 
@@ -156,10 +159,10 @@ def _show(name: str, total: Cost, statements: list[Statement], plans: bool) -> N
         print(f"\n-- {statement.name}\n{statement.text}\n{statement.plan}")
 
 
-def _show_threads(total: Cost, before: dict[str, float], after: dict[str, float]) -> None:
+def _show_threads(name: str, total: Cost, before: dict[str, float], after: dict[str, float]) -> None:
     spent = {name: seconds - before.get(name, 0) for name, seconds in after.items()}
     told = ", ".join(f"{name} {seconds:.2f}" for name, seconds in sorted(spent.items(), key=lambda each: -each[1]) if seconds >= 0.02)
-    print(f"without the profiler {total.cpu:.2f} CPU-s ({total.seconds:.2f} s), by threads: {told}", flush=True)
+    print(f"{name}: {total.cpu:.2f} CPU-s ({total.seconds:.2f} s), by threads: {told}", flush=True)
 
 
 if __name__ == "__main__":

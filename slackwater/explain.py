@@ -19,7 +19,7 @@ from slackwater.result import Result
 from slackwater.run.compile import Compiled, Whole, compile_query
 from slackwater.run.compiled import compiled
 from slackwater.run.definitions import how_kept, preview
-from slackwater.run.flush import stored
+from slackwater.run.plans import stored
 from slackwater.run.reading import readable
 from slackwater.run.warehouse import Warehouse
 from slackwater.sql.kinds import Explain
@@ -84,7 +84,7 @@ def _statement(path: object) -> str:
     if isinstance(path, Whole):
         return path.text
     plan = next_flush(path.top, path.name, {source: Moved(True, True) for source in path.sources})  # type: ignore[attr-defined]
-    return render(stored(plan, path.columns, 0)) if plan is not None else "-- its sources never change"  # type: ignore[attr-defined]
+    return render(stored(plan, path.columns)) if plan is not None else "-- its sources never change"  # type: ignore[attr-defined]
 
 
 def _spark(form: Compiled, snapshot: Snapshot, warehouse: Warehouse) -> str:
@@ -99,7 +99,7 @@ def _spark(form: Compiled, snapshot: Snapshot, warehouse: Warehouse) -> str:
             if plan is None:
                 continue
             _register(plan, form, snapshot, warehouse)
-            statement = render(stored(plan, path.columns, 0), warehouse.engine.prefix)
+            statement = render(stored(plan, path.columns), warehouse.engine.prefix)
         blocks.append(f"-- path {path.name}\n{warehouse.engine.explain(statement)}")
     return "\n\n".join(blocks)
 

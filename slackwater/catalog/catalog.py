@@ -253,10 +253,8 @@ def _write(db: Statements, changes: Changes) -> None:
         files = [json.dumps(side, default=vars) for side in (batch.added, batch.removed)]
         db.execute("INSERT INTO batch VALUES (?, ?, ?, ?, ?)", [name, batch.version, batch.step, *files])
     for path, versions in changes.cursors.items():
-        db.executemany(
-            "INSERT INTO cursor VALUES (?, ?, ?) ON CONFLICT (path, source) DO UPDATE SET version = excluded.version",
-            [(path, source, version) for source, version in versions.items()],
-        )
+        db.execute("DELETE FROM cursor WHERE path = ?", [path])
+        db.executemany("INSERT INTO cursor VALUES (?, ?, ?)", [(path, source, version) for source, version in versions.items()])
     db.executemany("INSERT INTO history (target, record) VALUES (?, ?)", [(done.target.lower(), to_json(done)) for done in changes.history])
 
 
@@ -277,8 +275,7 @@ def _applied(before: Snapshot, changes: Changes, number: int) -> Snapshot:
         traces[name] = traces[name].with_batch(batch)
     for name, after, batch in changes.folds:
         traces[name] = traces[name].folded(after, batch)
-    for path, versions in changes.cursors.items():
-        cursors[path] = {**cursors.get(path, {}), **versions}
+    cursors |= changes.cursors
     return Snapshot(relations, traces, cursors, number)
 
 

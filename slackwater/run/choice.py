@@ -5,13 +5,16 @@
 for each way, a line through the path's own flushes that went that way. Recent flushes count most; before there are any, a guess that suits
 the engine stands for them, and a way that was not taken for long drifts back to that guess, so that it is tried again. Costs are seconds of
 CPU, or of time where the work is done in other processes than ours.
+
+The same is asked for a view as a whole: path by path, whichever way each of them goes, or anew, past all but the last (run/anew.py).
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from slackwater.errors import QueryError
 
@@ -22,6 +25,8 @@ FORGOTTEN = 0.95  # and when the other way was taken
 COLD = 0.1  # what the first flush of a way counts, for which an engine generates and compiles code
 WARM = 2.0  # the weight of what was seen of a way, after about five flushes, from which on it is no longer taken for a start
 CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
+CATCHES_UP = 2.0  # for paths that have stayed behind to catch up, they must be expected to be this much cheaper from then on
+LOOK_UPS = 4  # rows that paths read for each row that has changed, before anything is known
 
 Learned = Mapping[str, Sequence[float]]  # by way: weight, and the weighted sums of rows, cost, rows², rows * cost
 COSTS = (2, 4)  # those of them that are costs
@@ -29,13 +34,15 @@ COSTS = (2, 4)  # those of them that are costs
 
 @dataclass(frozen=True)
 class Guess:
-    """What a flush costs before any was seen, in CPU seconds."""
+    """What a flush costs before any was seen, in CPU seconds. `in_full` is for rows of full ones: a low guess, so that they are tried."""
 
     fixed: float
     per_row: float
+    in_full: float
 
 
-GUESSES = {"sail": Guess(0.03, 1e-7), "spark": Guess(0.3, 2.5e-7)}  # the medians of TPC-H at scale factor 1
+# The medians of TPC-H at scale factor 1, and of full flushes about the cheapest.
+GUESSES = {"sail": Guess(0.03, 1e-7, 4e-8), "spark": Guess(0.3, 2.5e-7, 1e-7)}
 
 
 @dataclass(frozen=True)
@@ -49,6 +56,10 @@ class Choice:
     cost: float | None = None
     read: int | None = None  # rows by the statement, after all that could be left out
 
+    def that_took(self, began: float | None, ended: float | None) -> Choice:
+        """The choice with what it turned out to cost, if that can be told."""
+        return self if began is None or ended is None else replace(self, cost=round(ended - began, 3))
+
     def __str__(self) -> str:
         spent = "" if self.cost is None else f", took {self.cost:.2f}"
         spent += "" if self.read is None else f", looked through {self.rows:,} rows, read {self.read:,}"
@@ -57,7 +68,10 @@ class Choice:
         return f"{self.how}: {self.incremental:.2f} s expected, {self.full:.2f} in full{spent}"
 
 
-Chooser = Callable[[int, int, Learned, Guess], Choice]
+class Chooser(Protocol):
+    """Chooses between flushes that read so many rows. A full one is taken if it costs less than `clearly` times the incremental one."""
+
+    def __call__(self, rows: int, rows_in_full: int, learned: Learned, guess: Guess, clearly: float = CLEARLY) -> Choice: ...
 
 
 def chooser_named(name: str) -> Chooser:
@@ -70,23 +84,23 @@ def chooser_named(name: str) -> Chooser:
     return CHOOSERS[name]
 
 
-def by_cost(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -> Choice:
+def by_cost(rows: int, rows_in_full: int, learned: Learned, guess: Guess, clearly: float = CLEARLY) -> Choice:
     """The cheaper of two flushes that read so many rows."""
-    incremental = _expected(rows, learned.get(INCREMENTAL), guess)
-    full = _expected(rows_in_full, learned.get(FULL), guess)
-    if full < CLEARLY * incremental:
+    incremental = _expected(rows, learned.get(INCREMENTAL), guess.fixed, guess.per_row)
+    full = _expected(rows_in_full, learned.get(FULL), guess.fixed, guess.in_full)
+    if full < clearly * incremental:
         return Choice(FULL, rows_in_full, incremental, full)
     return Choice(INCREMENTAL, rows, incremental, full)
 
 
-def _incremental(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -> Choice:
-    return replace(by_cost(rows, rows_in_full, learned, guess), how=INCREMENTAL, rows=rows)
+def _incremental(rows: int, rows_in_full: int, learned: Learned, guess: Guess, clearly: float = CLEARLY) -> Choice:
+    return replace(by_cost(rows, rows_in_full, learned, guess, clearly), how=INCREMENTAL, rows=rows)
 
 
 def _at_random(luck: random.Random) -> Chooser:
-    def choose(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -> Choice:
+    def choose(rows: int, rows_in_full: int, learned: Learned, guess: Guess, clearly: float = CLEARLY) -> Choice:
         how, read = luck.choice(((INCREMENTAL, rows), (FULL, rows_in_full)))
-        return replace(by_cost(rows, rows_in_full, learned, guess), how=how, rows=read)
+        return replace(by_cost(rows, rows_in_full, learned, guess, clearly), how=how, rows=read)
 
     return choose
 
@@ -121,11 +135,11 @@ def _scaled(sums: Sequence[float], weight: float, cost: float = 1.0) -> list[flo
     return [weight * part * (cost if at in COSTS else 1.0) for at, part in enumerate(sums)]
 
 
-def _expected(rows: int, sums: Sequence[float] | None, guess: Guess) -> float:
+def _expected(rows: int, sums: Sequence[float] | None, fixed: float, per_row: float) -> float:
     """The line's value. The guess weighs like two old flushes, one that read nothing and one that read a million rows."""
     million, weight = 1e6, 0.1
-    far = guess.fixed + guess.per_row * million
-    ours = (2 * weight, weight * million, weight * (guess.fixed + far), weight * million * million, weight * million * far)
+    far = fixed + per_row * million
+    ours = (2 * weight, weight * million, weight * (fixed + far), weight * million * million, weight * million * far)
     n, x, y, xx, xy = (ours[i] + (sums[i] if sums else 0.0) for i in range(5))
     spread = n * xx - x * x
     slope = max(0.0, (n * xy - x * y) / spread)

@@ -4,25 +4,26 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import pyarrow as pa
-from sqlglot import exp
 
 from slackwater.catalog import Table
 from slackwater.delta import ADDED, ID, OWN, REMOVED, SIDE, Known, Moved, first_flush, next_flush, whole_flush
 from slackwater.delta.broadcasts import Size, expected_rows, with_broadcasts
+from slackwater.errors import QueryError
 from slackwater.path import Path
-from slackwater.plan import Column, Node, Output, Project, column, render
+from slackwater.plan import Column, Node, render
 from slackwater.plan.render import quote
-from slackwater.rewrite import merge_projections, prune_columns
+from slackwater.run.anew import Anew
 from slackwater.run.choice import FIRST, FULL, GUESSES, Choice, Learned, by_cost
 from slackwater.run.compile import AnyPath, Whole
 from slackwater.run.cpu import cpu_seconds
 from slackwater.run.net import Net, columns_read, net_change
+from slackwater.run.plans import slim, stored
 from slackwater.run.progress import FlushDone
 from slackwater.run.reading import define_relations
 from slackwater.run.reads import Reads, about
@@ -70,28 +71,45 @@ def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None) 
 
     `learned`: what earlier flushes of the path cost.
     """
-    began = time.monotonic()
     if path.name not in step.traces:
         step.create_trace(Trace(path.name, path.columns))
     seen = step.cursor(path.name)
     now = {source: step.traces[source].version for source in path.sources}
     if seen is not None and seen == now:
         return None
-    started = _clock(step)
-    batch = None
+    return _flushed(path, step, view, now, lambda scratch: _statement(path, seen, now, step, learned or {}, scratch))
+
+
+def flush_anew(anew: Anew, step: Step, view: str, choice: Choice) -> Flushed:
+    """Compute a view's last path past those below it, and write what has changed."""
+    now = {source: step.traces[source].version for source in anew.sources}
+
+    def statement(scratch: str) -> tuple[_Statement, Choice]:
+        reads = Reads(anew.plan, {}, now, step)
+        return _ready(reads, anew.path, step, scratch, in_full=True), replace(choice, read=reads.left)
+
+    return _flushed(anew.path, step, view, now, statement)
+
+
+def _flushed(
+    path: AnyPath, step: Step, view: str, now: dict[str, int], make: Callable[[str], tuple[_Statement | None, Choice | None]]
+) -> Flushed:
+    """Run the statement that is made, and note how far the path has read. `make` gets a place for what only this flush reads."""
+    began, started, batch = time.monotonic(), clock(step), None
     with _scratch(path, step) as scratch:
-        statement, choice = _statement(path, seen, now, step, learned or {}, scratch)
+        statement, choice = make(scratch)
         if statement is not None:
             directory = step.directory(path.name)
-            statement.write(path, directory, step)
+            try:
+                statement.write(path, directory, step)
+            except QueryError:
+                step.warehouse.files.remove(directory)  # the path may be flushed another way, to the same place
+                raise
             batch = step.take(path.name, directory)
     step.changes.cursors[path.name] = now
     added, removed = (batch.added_rows, batch.removed_rows) if batch else (0, 0)
     step.warehouse.tell(FlushDone(view, path.name, added, removed, time.monotonic() - began))
-    ended = _clock(step)
-    if choice is not None and started is not None and ended is not None:
-        choice = replace(choice, cost=round(ended - started, 3))
-    return Flushed(batch, choice)
+    return Flushed(batch, None if choice is None else choice.that_took(started, clock(step)))
 
 
 @contextmanager
@@ -105,7 +123,7 @@ def _scratch(path: AnyPath, step: Step) -> Iterator[str]:
             step.warehouse.files.remove(directory)
 
 
-def _clock(step: Step) -> float | None:
+def clock(step: Step) -> float | None:
     """CPU seconds so far; where others do the work, whose CPU we do not see, time."""
     return time.monotonic() if step.warehouse.engine.is_elsewhere else cpu_seconds()
 
@@ -115,31 +133,44 @@ def _statement(
 ) -> tuple[_Statement | None, Choice | None]:
     """The flush's statement, and how it was chosen. None: nothing that it reads has moved."""
     moved = moves(path, seen, now, step.traces)
-    if seen is not None and not any(moved.values()):
+    is_anew = seen is not None and set(seen) != set(now)  # it was computed past its sources: none of their versions is what it has read
+    if seen is not None and not is_anew and not any(moved.values()):
         return None, None
     if isinstance(path, Whole):
         return _Statement(_computed_whole(path, now, step)), None
     engine = step.warehouse.engine
     known = tuple((name, Known(about(step.traces[name].rows), _key(name, step))) for name in sorted((path.name, *now)))
-    plan = _planned(path, None if seen is None else tuple(moved.items()), known)
-    nets: dict[str, Net] = {}
-    if plan is not None and seen is not None:
-        plan, nets = _net(path, plan, moved, seen, now, step, known, scratch)
-    if plan is None:
-        return None, None
-    chosen, guess = Reads(plan, seen or {}, now, step, nets), GUESSES["sail" if engine.is_sail else "spark"]
-    if seen is None:
-        choice = replace(by_cost(chosen.rows, chosen.rows, {}, guess), how=FIRST)
+    guess = GUESSES["sail" if engine.is_sail else "spark"]
+    whole = Reads(_planned_whole(path), {}, now, step) if seen is not None else None
+    if whole is not None and is_anew:
+        chosen, choice = whole, replace(by_cost(whole.rows, whole.rows, learned, guess), how=FULL)
     else:
-        whole = Reads(_planned_whole(path), seen, now, step)
-        choice = step.warehouse.chooser(chosen.rows, whole.rows, learned, guess)
-        chosen = whole if choice.how == FULL else chosen
+        plan = _planned(path, None if seen is None else tuple(moved.items()), known)
+        nets: dict[str, Net] = {}
+        if plan is not None and seen is not None:
+            plan, nets = _net(path, plan, moved, seen, now, step, known, scratch)
+        if plan is None:
+            return None, None
+        chosen = Reads(plan, seen or {}, now, step, nets)
+        if whole is None:
+            choice = replace(by_cost(chosen.rows, chosen.rows, {}, guess), how=FIRST)
+        else:
+            choice = step.warehouse.chooser(chosen.rows, whole.rows, learned, guess)
+            chosen = whole if choice.how == FULL else chosen
+    statement = _ready(chosen, path, step, scratch, in_full=choice.how == FULL)
+    return statement, replace(choice, read=chosen.left)
+
+
+def _ready(chosen: Reads, path: Path, step: Step, scratch: str, in_full: bool) -> _Statement:
+    """Fetch and name what a flush reads; its statement."""
+    engine = step.warehouse.engine
     chosen.fetch(engine, scratch)
-    choice = replace(choice, read=chosen.left)
     for name, (trace, reading) in chosen.readings.items():
         engine.register(name, trace, reading, step.warehouse.files, hidden=True)
     text = _text(chosen.plan, chosen.sizes if engine.takes_hints else None, engine.prefix)
-    return _Statement(text, expected_rows(chosen.plan, dict(chosen.sizes))), choice
+    # What is computed in full differs at most in all that there was, and about as much again.
+    expected = 2.0 * step.traces[path.name].rows if in_full else expected_rows(chosen.plan, dict(chosen.sizes))
+    return _Statement(text, expected)
 
 
 def _net(
@@ -175,17 +206,12 @@ def _net(
 def _planned(path: Path, moved: tuple[tuple[str, Moved], ...] | None, known: tuple[tuple[str, Known], ...]) -> Node | None:
     """A flush's plan. Most flushes of a path are planned alike."""
     plan = first_flush(path.top) if moved is None else next_flush(path.top, path.name, dict(moved), dict(known))
-    return None if plan is None else slim(stored(plan, path.columns, 0))
+    return None if plan is None else slim(stored(plan, path.columns))
 
 
 @lru_cache(maxsize=4096)
 def _planned_whole(path: Path) -> Node:
-    return slim(stored(whole_flush(path.top, path.name), path.columns, 0))
-
-
-def slim(plan: Node) -> Node:
-    """The same rows in fewer words: an engine thinks about every column and every level of a statement."""
-    return merge_projections(prune_columns(plan))
+    return slim(stored(whole_flush(path.top, path.name), path.columns))
 
 
 @lru_cache(maxsize=4096)
@@ -205,19 +231,6 @@ def _key(source: str, step: Step) -> tuple[str, ...] | None:
 def moves(path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], traces: dict[str, Trace]) -> dict[str, Moved]:
     """What is new for a path, source by source."""
     return {source: traces[source].moved((seen or {}).get(source, 0), version) for source, version in now.items()}
-
-
-def stored(plan: Node, columns: tuple[Column, ...], version: int | str) -> Node:
-    """A flush's rows as they are written: of the trace's types, with the batch's version."""
-
-    def as_type(c: Column) -> Output:
-        return Output(c, exp.cast(column(c.name), c.type, dialect="spark"))
-
-    here = {c.name: c.type for c in plan.columns}
-    outputs = [Output(Column(SIDE, "string"), column(SIDE)), as_type(Column(ID, "string"))]
-    outputs += [as_type(c) if c.name in here else Output(c, column(c.name)) for c in columns]
-    outputs.append(Output(Column(VERSION, "bigint"), exp.cast(exp.Literal.number(version), "bigint")))
-    return Project(plan, tuple(outputs))
 
 
 def _computed_whole(path: Whole, now: dict[str, int], step: Step) -> str:

@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 
 from slackwater.catalog import Answer, Done, Snapshot, Table, View
 from slackwater.errors import QueryError, SlackwaterError, WarehouseError
+from slackwater.run.anew import anew, choose_for_view, is_anew
 from slackwater.run.choice import FULL, INCREMENTAL, Choice, learn
 from slackwater.run.compile import AnyPath, Compiled
 from slackwater.run.compiled import compiled
 from slackwater.run.cpu import cpu_seconds
 from slackwater.run.culprit import name_culprit
-from slackwater.run.flush import flush, moves
+from slackwater.run.flush import Flushed, clock, flush, flush_anew, moves
 from slackwater.run.fold import fold_all
 from slackwater.run.progress import FlushStarted, Working
 from slackwater.run.warehouse import Step, Warehouse
@@ -87,29 +88,29 @@ def refresh_in(step: Step, view: View, statement: str) -> Refreshed:
     form = compiled(view.name, step.before, step.warehouse)
     # Asking for CPU seconds looks at every process of the machine: not for a view that has nothing to do.
     cpu = cpu_seconds() if _has_news(step, form) else None
-    flushed = added = removed = 0
+    done: dict[str, Flushed] = {}
     choices: dict[str, Choice] = {}
     error: SlackwaterError | None = None
     try:
         _check_upstream(step, view)
         reset_if_outdated(step, view, form)
-        for number, path in enumerate(form.paths, start=1):
-            step.warehouse.tell(FlushStarted(view.name, path.name, number, len(form.paths)))
-            try:
-                done = flush(path, step, view.name, view.learned.get(path.name))
-            except QueryError as failure:
-                raise name_culprit(failure, path, step) from failure
-            if done is not None and done.choice is not None:
-                choices[path.name] = done.choice
-            batch = done.batch if done is not None else None
-            if batch is not None:
-                flushed += 1
-                if path.name in form.buffers:
-                    added, removed = added + batch.added_rows, removed + batch.removed_rows
+        if _has_news(step, form):
+            choice = choose_for_view(step, view, form)
+            if choice is not None and choice.how == FULL:
+                _compute_anew(step, view, form, choice, done)
+            else:
+                started = clock(step)
+                _flush_paths(step, view, form, done)
+                choices |= {view.name: choice.that_took(started, clock(step))} if choice is not None else {}
     except Unwritable:
         raise  # it is not the view's fault, and the others fare no better
     except SlackwaterError as failure:
         error = failure
+    choices |= {path: flushed.choice for path, flushed in done.items() if flushed.choice is not None}
+    batches = {path: flushed.batch for path, flushed in done.items() if flushed.batch is not None}
+    added, removed = (
+        sum(getattr(batches[name], side) for name in form.buffers if name in batches) for side in ("added_rows", "removed_rows")
+    )
     seconds = time.time() - began
     current = step.changes.relations.get(view.name.lower(), view)
     assert isinstance(current, View)
@@ -120,9 +121,9 @@ def refresh_in(step: Step, view: View, statement: str) -> Refreshed:
         answer = _answer(step, view, form)
         if current.answer is None or current.error or (answer.buffers, answer.as_of) != (current.answer.buffers, current.answer.as_of):
             fingerprints = {path.name: path.fingerprint for path in form.paths}
-            learned = {path.name: _learned(view, path.name, choices) for path in form.paths}
+            learned = {name: _learned(view, name, choices) for name in (view.name, *fingerprints)}
             step.changes.put(replace(current, answer=answer, error=None, fingerprints=fingerprints, learned=learned))
-    if flushed or error is not None:
+    if batches or error is not None:
         spent = cpu_seconds()
         how = "failed" if error else _how(view, form, choices)
         reason = error.message if error else (form.reason.message if form.reason else "")
@@ -130,7 +131,32 @@ def refresh_in(step: Step, view: View, statement: str) -> Refreshed:
         step.done(
             [Done("refresh", view.name, statement, began, round(seconds, 3), cost, added, removed, how, reason, step.id, _told(choices))]
         )
-    return Refreshed(view.name, flushed, len(form.paths), added, removed, seconds, error)
+    return Refreshed(view.name, len(batches), len(form.paths), added, removed, seconds, error)
+
+
+def _flush_paths(step: Step, view: View, form: Compiled, done: dict[str, Flushed]) -> None:
+    """Flush what has news, each path after those that it reads."""
+    for number, path in enumerate(form.paths, start=1):
+        step.warehouse.tell(FlushStarted(view.name, path.name, number, len(form.paths)))
+        try:
+            flushed = flush(path, step, view.name, view.learned.get(path.name))
+        except QueryError as failure:
+            raise name_culprit(failure, path, step) from failure
+        if flushed is not None:
+            done[path.name] = flushed
+
+
+def _compute_anew(step: Step, view: View, form: Compiled, choice: Choice, done: dict[str, Flushed]) -> None:
+    """Flush the last path alone. If that fails, path by path will tell where."""
+    whole = anew(form.paths, form.buffers)
+    assert whole is not None
+    step.warehouse.tell(FlushStarted(view.name, whole.path.name, len(form.paths), len(form.paths)))
+    try:
+        flushed = flush_anew(whole, step, view.name, choice)
+    except QueryError:
+        _flush_paths(step, view, form, done)
+    else:
+        done |= {whole.path.name: replace(flushed, choice=None), view.name: replace(flushed, batch=None)}
 
 
 def _learned(view: View, path: str, choices: Mapping[str, Choice]) -> dict[str, list[float]]:
@@ -140,17 +166,20 @@ def _learned(view: View, path: str, choices: Mapping[str, Choice]) -> dict[str, 
 
 def _how(view: View, form: Compiled, choices: Mapping[str, Choice]) -> str:
     """In a word, how a view was refreshed."""
-    ways = {choice.how for choice in choices.values()}
+    ways = {choice.how for path, choice in choices.items() if path != view.name or choice.how == FULL}
     if not form.incremental or ways == {FULL}:
         return FULL
     return "partly in full" if FULL in ways else INCREMENTAL
 
 
 def _told(choices: Mapping[str, Choice]) -> list[str]:
-    return [f"{path} {choice}" for path, choice in choices.items()]
+    return [f"{name}{'' if '/' in name else ' as a whole'} {choice}" for name, choice in choices.items()]
 
 
 def _has_news(step: Step, form: Compiled) -> bool:
+    whole = anew(form.paths, form.buffers)
+    if whole is not None and is_anew(step, whole):
+        return step.cursor(whole.path.name) != {source: step.traces[source].version for source in whole.sources}
     return any(step.cursor(path.name) != {s: step.traces[s].version for s in path.sources if s in step.traces} for path in form.paths)
 
 

@@ -151,10 +151,11 @@ class Step:
 
     def cursor(self, path: str) -> dict[str, int] | None:
         """How far a path has read, this step included; None if it never ran."""
-        if path in self.changes.traces and path not in self.changes.cursors:
+        if path in self.changes.cursors:
+            return dict(self.changes.cursors[path])
+        if path in self.changes.traces or path not in self.before.cursors:
             return None
-        known = {**self.before.cursors.get(path, {}), **self.changes.cursors.get(path, {})}
-        return known or (None if path not in self.before.cursors and path not in self.changes.cursors else {})
+        return dict(self.before.cursors[path])
 
     def create_trace(self, trace: Trace) -> None:
         self.changes.traces[trace.name] = trace

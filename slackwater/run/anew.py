@@ -1,0 +1,105 @@
+"""A view computed anew from what it reads, past the paths in between.
+
+What paths keep for others pays while changes are small. Where much has changed, to bring all of it up to date may cost more than the query
+itself. Then the last path is computed as the view's text would be, with the plans of the paths below it in the place of what they keep,
+and compared with what it has:
+
+    Δ last = last(below(tables as they are now)) - what it wrote before
+
+The paths below stay behind and catch up when changes are small again. The last one has then read tables instead of them, which is what
+its cursor says.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from slackwater.catalog import View
+from slackwater.delta import OWN, first_flush, whole_flush
+from slackwater.path import Path
+from slackwater.plan import Node, Output, Project, Scan, column
+from slackwater.plan.rename import rename
+from slackwater.run.choice import CATCHES_UP, CLEARLY, FULL, GUESSES, LOOK_UPS, Choice
+from slackwater.run.compile import AnyPath, Compiled
+from slackwater.run.plans import slim, stored
+from slackwater.run.reads import Reads
+from slackwater.run.warehouse import Step
+
+
+@dataclass(frozen=True)
+class Anew:
+    """How a view's last path is computed from what the view reads."""
+
+    path: Path
+    plan: Node
+    sources: tuple[str, ...]
+
+
+@lru_cache(maxsize=1024)
+def anew(paths: tuple[AnyPath, ...], buffers: tuple[str, ...]) -> Anew | None:
+    """For a view with these paths whose answer comes from these. None: nothing lies in between."""
+    known = {path.name: path for path in paths if isinstance(path, Path)}
+    last = known.get(buffers[0]) if len(buffers) == 1 else None
+    if last is None or not set(last.sources) & set(known):
+        return None
+    plan = slim(_Inlined(known).plan(stored(whole_flush(last.top, last.name), last.columns)))
+    scanned = (node.relation.rpartition("@") for node in plan.walk() if isinstance(node, Scan))
+    return Anew(last, plan, tuple(dict.fromkeys(source for source, _, part in scanned if part != OWN)))
+
+
+class _Inlined:
+    """Puts what a path computes in the place of what it keeps."""
+
+    def __init__(self, paths: Mapping[str, Path]) -> None:
+        self._paths = paths
+        self._numbers = itertools.count(1)
+
+    def plan(self, plan: Node) -> Node:
+        return plan.transform(self._scan)
+
+    def _scan(self, node: Node) -> Node:
+        source, _, part = node.relation.rpartition("@") if isinstance(node, Scan) else ("", "", "")
+        if not isinstance(node, Scan) or part == OWN or source not in self._paths:
+            return node
+        path, number = self._paths[source], next(self._numbers)
+        # Within a plan a name stands for one thing, and a path may be read at several places.
+        below = rename(self.plan(stored(first_flush(path.top), path.columns)), lambda name: f"{name}__{number}")
+        return Project(below, tuple(Output(out, column(f"{name}__{number}")) for name, out in zip(node.source, node.outputs, strict=True)))
+
+
+def choose_for_view(step: Step, view: View, form: Compiled) -> Choice | None:
+    """Path by path, or past all but the last. None: there is nothing to choose."""
+    whole = anew(form.paths, form.buffers)
+    if whole is None or any(step.cursor(path.name) is None for path in form.paths):
+        return None
+    are_behind, seen = is_anew(step, whole), _seen(step, form, whole)
+    now = {source: step.traces[source].version for source in whole.sources}
+    # Paths that have stayed behind are to be expected to have caught up.
+    changed = _changed(step, step.cursor(whole.path.name) or {} if are_behind else seen, now)
+    choice = step.warehouse.chooser(
+        LOOK_UPS * changed,
+        Reads(whole.plan, {}, now, step).rows,
+        view.learned.get(view.name, {}),
+        GUESSES["sail" if step.warehouse.engine.is_sail else "spark"],
+        CATCHES_UP if are_behind else CLEARLY,
+    )
+    return choice if choice.how == FULL else replace(choice, rows=LOOK_UPS * _changed(step, seen, now))
+
+
+def is_anew(step: Step, whole: Anew) -> bool:
+    """Whether a view's last path was computed past the others."""
+    return set(step.cursor(whole.path.name) or {}) == set(whole.sources)
+
+
+def _seen(step: Step, form: Compiled, whole: Anew) -> dict[str, int]:
+    """How far the paths have read what the view reads; the one that is furthest behind counts."""
+    cursors = [step.cursor(path.name) or {} for path in form.paths]
+    return {source: min((cursor[source] for cursor in cursors if source in cursor), default=0) for source in whole.sources}
+
+
+def _changed(step: Step, seen: Mapping[str, int], now: Mapping[str, int]) -> int:
+    """How many rows have arrived or left."""
+    return sum(batch.rows for source, version in now.items() for batch in step.traces[source].between(seen[source], version))
