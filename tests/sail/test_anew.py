@@ -1,0 +1,145 @@
+"""A view that is computed anew past the paths in between is what its text gives, and comes back to its paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import slackwater
+from slackwater import Session
+from slackwater.errors import QueryError
+from slackwater.run.anew import anew
+from slackwater.run.choice import FULL, INCREMENTAL, Choice, Guess, Learned, by_cost
+from slackwater.run.compiled import compiled
+from tests.batch import talking_to
+
+TEXT = """
+SELECT region, best, (SELECT sum(amount) FROM sales) AS all_of_it
+FROM (SELECT region, max(total) AS best FROM (SELECT region, day, sum(amount) AS total FROM sales GROUP BY region, day) GROUP BY region)
+WHERE best > (SELECT avg(amount) FROM sales)
+"""
+
+
+@pytest.fixture
+def db(sail_db: Session) -> Session:
+    sail_db.sql("CREATE TABLE sales (id BIGINT, region STRING, day INT, amount INT, PRIMARY KEY (id))")
+    sail_db.insert("sales", [(n, "EU" if n % 3 else "US", n % 4, n) for n in range(20)])
+    sail_db.sql(f"CREATE MATERIALIZED VIEW best WITH (trigger = 'manual') AS {TEXT}")
+    sail_db.sql("CREATE MATERIALIZED VIEW above WITH (trigger = 'manual') AS SELECT count(*) AS n, max(best) AS most FROM best")
+    sail_db.sql("REFRESH ALL")
+    return sail_db
+
+
+def going(db: Session, how: str) -> None:
+    """From now on views as a whole go one way, and each path is incremental where it can be."""
+
+    def choose(rows: int, rows_in_full: int, learned: Learned, guess: Guess, clearly: float = 0) -> Choice:
+        return replace(by_cost(rows, rows_in_full, learned, guess), how=how if clearly else INCREMENTAL)  # of paths it is not said
+
+    db._warehouse.chooser = choose
+
+
+def rows(db: Session) -> list[tuple[Any, ...]]:
+    """The view's, which must be those of its text, and the ones above it theirs."""
+    answer = sorted(db.sql("SELECT * FROM best"))
+    assert answer == sorted(db.sql(TEXT))
+    assert list(db.sql("SELECT * FROM above")) == list(db.sql(f"SELECT count(*), max(best) FROM ({TEXT})"))
+    return answer
+
+
+def behind(db: Session) -> list[int]:
+    """By path of the view, how many batches it has not read."""
+    return [n for view, *_, n in db.sql("SHOW PATHS") if view == "best"]
+
+
+CHANGES: list[Callable[[Session], object]] = [
+    lambda db: db.insert("sales", [(100 + n, "EU", 7, 50 + n) for n in range(5)]),
+    lambda db: db.sql("DELETE FROM sales WHERE id % 5 = 0"),
+    lambda db: db.sql("UPDATE sales SET amount = amount * 2, day = day + 1 WHERE id % 2 = 0"),
+    lambda db: db.sql("DELETE FROM sales WHERE region = 'US'"),
+]
+
+
+def test_the_paths_in_between_stay_behind_and_catch_up(db: Session) -> None:
+    going(db, FULL)
+    for change in CHANGES[:3]:
+        change(db)
+        db.sql("REFRESH ALL")
+        rows(db)
+    *below, last = behind(db)
+    assert sum(below) > 0 and last == 0
+    assert db.sql("DESCRIBE HISTORY best").to_arrow()["how"][0].as_py() == "full"
+    going(db, INCREMENTAL)
+    CHANGES[3](db)
+    db.sql("REFRESH ALL")
+    assert len(rows(db)) == 1 and sum(behind(db)) == 0
+    db.sql("DELETE FROM sales WHERE id = 7")
+    db.sql("REFRESH ALL")
+    rows(db)
+
+
+def test_nothing_new_is_no_work_although_paths_are_behind(db: Session) -> None:
+    going(db, FULL)
+    CHANGES[0](db)
+    db.sql("REFRESH ALL")
+    going(db, INCREMENTAL)
+    assert "best: nothing new" in str(db.sql("REFRESH ALL").message)
+    assert sum(behind(db)) > 0
+
+
+def test_paths_that_are_behind_outlive_folds_and_restarts(db: Session, sail_session: Any, tmp_path: Path) -> None:
+    going(db, FULL)
+    for change in CHANGES[:2]:
+        change(db)
+        db.sql("REFRESH ALL")
+    db.sql("VACUUM")
+    db.close()
+    with talking_to("sail"), slackwater.connect(tmp_path / "warehouse", engine=sail_session) as again:
+        for how, change in zip((INCREMENTAL, FULL), CHANGES[2:], strict=True):
+            going(again, how)
+            change(again)
+            again.sql("REFRESH ALL")
+            rows(again)
+
+
+def test_a_path_that_is_flushed_alone_reads_what_its_sources_keep(db: Session) -> None:
+    going(db, FULL)
+    CHANGES[0](db)
+    db.sql("REFRESH ALL")
+
+    class Last:
+        def due(self, stale: Any) -> list[str]:
+            return [path for path in stale if path == compiled("best", snapshot, db._warehouse).buffers[0]]
+
+    snapshot = db._warehouse.catalog.snapshot()
+    db._warehouse.schedule = Last()
+    before = sorted(db.sql("SELECT * FROM best"))
+    CHANGES[1](db)
+    assert sorted(db.sql("SELECT * FROM best")) == before  # answers move at a refresh
+    going(db, INCREMENTAL)
+    db.sql("REFRESH ALL")
+    rows(db)
+
+
+RATES = "SELECT max(r) AS r FROM (SELECT day, sum(100 div amount) AS r FROM sales WHERE day > 0 GROUP BY day)"
+
+
+def test_what_fails_is_named_as_it_is_path_by_path(db: Session) -> None:
+    db.sql(f"CREATE MATERIALIZED VIEW rates WITH (trigger = 'manual') AS {RATES}")
+    going(db, FULL)
+    db.insert("sales", [(900, "EU", 3, 0)])
+    with pytest.raises(QueryError, match=r"division by zero in COUNT\(100 DIV amount\)"):
+        db.sql("REFRESH VIEW rates")
+    db.sql("DELETE FROM sales WHERE id = 900")
+    db.sql("REFRESH VIEW rates")
+    assert list(db.sql("SELECT r FROM rates")) == list(db.sql(RATES))
+
+
+def test_a_view_without_paths_in_between_has_nothing_to_skip(db: Session) -> None:
+    db.sql("CREATE MATERIALIZED VIEW plain AS SELECT region, sum(amount) AS total FROM sales GROUP BY region")
+    form = compiled("plain", db._warehouse.catalog.snapshot(), db._warehouse)
+    assert anew(form.paths, form.buffers) is None
