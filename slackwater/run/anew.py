@@ -24,7 +24,7 @@ from slackwater.plan import Node, Output, Project, Scan, column
 from slackwater.plan.rename import rename
 from slackwater.run.choice import CATCHES_UP, CLEARLY, FULL, GUESSES, LOOK_UPS, Choice
 from slackwater.run.compile import AnyPath, Compiled
-from slackwater.run.plans import slim, stored
+from slackwater.run.plans import InFull, slim, stored
 from slackwater.run.reads import Reads
 from slackwater.run.warehouse import Step
 
@@ -34,7 +34,7 @@ class Anew:
     """How a view's last path is computed from what the view reads."""
 
     path: Path
-    plan: Node
+    plans: InFull
     sources: tuple[str, ...]
 
 
@@ -45,9 +45,10 @@ def anew(paths: tuple[AnyPath, ...], buffers: tuple[str, ...]) -> Anew | None:
     last = known.get(buffers[0]) if len(buffers) == 1 else None
     if last is None or not set(last.sources) & set(known):
         return None
-    plan = slim(_Inlined(known).plan(stored(whole_flush(last.top, last.name), last.columns)))
-    scanned = (node.relation.rpartition("@") for node in plan.walk() if isinstance(node, Scan))
-    return Anew(last, plan, tuple(dict.fromkeys(source for source, _, part in scanned if part != OWN)))
+    ways = (first_flush(last.top), whole_flush(last.top, last.name))
+    everything, change = (slim(_Inlined(known).plan(stored(plan, last.columns))) for plan in ways)
+    sources = dict.fromkeys(node.relation.rpartition("@")[0] for node in everything.walk() if isinstance(node, Scan))
+    return Anew(last, InFull(everything, change), tuple(sources))
 
 
 class _Inlined:
@@ -81,7 +82,7 @@ def choose_for_view(step: Step, view: View, form: Compiled) -> Choice | None:
     changed = _changed(step, step.cursor(whole.path.name) or {} if are_behind else seen, now)
     choice = step.warehouse.chooser(
         LOOK_UPS * changed,
-        Reads(whole.plan, {}, now, step).rows,
+        Reads(whole.plans.everything, {}, now, step).rows,
         view.learned.get(view.name, {}),
         GUESSES["sail" if step.warehouse.engine.is_sail else "spark"],
         CATCHES_UP if are_behind else CLEARLY,

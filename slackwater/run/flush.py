@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -22,8 +23,8 @@ from slackwater.run.anew import Anew
 from slackwater.run.choice import FIRST, FULL, GUESSES, Choice, Learned, by_cost
 from slackwater.run.compile import AnyPath, Whole
 from slackwater.run.cpu import cpu_seconds
-from slackwater.run.net import Net, columns_read, net_change
-from slackwater.run.plans import slim, stored
+from slackwater.run.net import Net, changed_rows, columns_read, net_change
+from slackwater.run.plans import InFull, slim, stored
 from slackwater.run.progress import FlushDone
 from slackwater.run.reading import define_relations
 from slackwater.run.reads import Reads, about
@@ -44,9 +45,16 @@ class Flushed:
     choice: Choice | None = None
 
 
+class _Statement(Protocol):
+    """What a flush runs; all that it names is registered."""
+
+    def write(self, path: AnyPath, directory: str, step: Step) -> None:
+        """Run it, and write what it changes below a directory."""
+
+
 @dataclass(frozen=True)
-class _Statement:
-    """A flush's statement, all whose names are registered, and about how many rows it will give; None if that is not known.
+class _Change:
+    """A statement that gives a flush's change, and about how many rows that are; None if that is not known.
 
     It is the same text flush after flush, if it can be: what Spark generates and compiles for it, it has then.
     """
@@ -55,15 +63,43 @@ class _Statement:
     rows: float | None = None
 
     def write(self, path: AnyPath, directory: str, step: Step) -> None:
-        """Run it, and write what it gives below a directory."""
-        warehouse, version, few = step.warehouse, step.next_version(path.name), None
-        if self.rows is not None and self.rows <= FEW:
-            few = warehouse.engine.few(self.text, (Column(SIDE, "string"), Column(ID, "string"), *path.columns))
+        few = _few(self.text, path, step) if self.rows is not None and self.rows <= FEW else None
         if few is None:
-            warehouse.engine.write(self.text.replace(NO_VERSION, f"CAST({version} AS BIGINT) AS {VERSION}"), directory)
+            version = f"CAST({step.next_version(path.name)} AS BIGINT) AS {VERSION}"
+            step.warehouse.engine.write(self.text.replace(NO_VERSION, version), directory)
         else:
-            versions = pa.repeat(pa.scalar(version, pa.int64()), len(few))
-            warehouse.files.write_sides(few.append_column(VERSION, versions), directory)
+            _write_few(few, path, directory, step)
+
+
+@dataclass(frozen=True)
+class _Everything:
+    """A statement that gives all rows that a path now has, where those before were few: this process finds what differs.
+
+    An engine would plan and shuffle twice as much to do it. If they are not few any more, it has to: `change`.
+    """
+
+    text: str
+    change: Callable[[], _Statement]
+
+    def write(self, path: AnyPath, directory: str, step: Step) -> None:
+        trace, few = step.traces[path.name], _few(self.text, path, step)
+        changed = None
+        if few is not None:
+            changed = changed_rows(few, step.warehouse.files.rows_as(trace.at(trace.version), few.schema.remove(0)))
+        if changed is None:
+            self.change().write(path, directory, step)
+        else:
+            _write_few(changed, path, directory, step)
+
+
+def _few(text: str, path: AnyPath, step: Step) -> pa.Table | None:
+    """The rows of a statement, if this process can take them."""
+    return step.warehouse.engine.few(text, (Column(SIDE, "string"), Column(ID, "string"), *path.columns))
+
+
+def _write_few(rows: pa.Table, path: AnyPath, directory: str, step: Step) -> None:
+    versions = pa.repeat(pa.scalar(step.next_version(path.name), pa.int64()), len(rows))
+    step.warehouse.files.write_sides(rows.append_column(VERSION, versions), directory)
 
 
 def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None) -> Flushed | None:
@@ -84,11 +120,7 @@ def flush_anew(anew: Anew, step: Step, view: str, choice: Choice) -> Flushed:
     """Compute a view's last path past those below it, and write what has changed."""
     now = {source: step.traces[source].version for source in anew.sources}
 
-    def statement(scratch: str) -> tuple[_Statement, Choice]:
-        reads = Reads(anew.plan, {}, now, step)
-        return _ready(reads, anew.path, step, scratch, in_full=True), replace(choice, read=reads.left)
-
-    return _flushed(anew.path, step, view, now, statement)
+    return _flushed(anew.path, step, view, now, lambda scratch: (_in_full(anew.path, anew.plans, now, step, scratch), choice))
 
 
 def _flushed(
@@ -137,40 +169,49 @@ def _statement(
     if seen is not None and not is_anew and not any(moved.values()):
         return None, None
     if isinstance(path, Whole):
-        return _Statement(_computed_whole(path, now, step)), None
+        return _Change(_computed_whole(path, now, step)), None
     engine = step.warehouse.engine
     known = tuple((name, Known(about(step.traces[name].rows), _key(name, step))) for name in sorted((path.name, *now)))
     guess = GUESSES["sail" if engine.is_sail else "spark"]
-    whole = Reads(_planned_whole(path), {}, now, step) if seen is not None else None
-    if whole is not None and is_anew:
-        chosen, choice = whole, replace(by_cost(whole.rows, whole.rows, learned, guess), how=FULL)
+    whole = _planned_in_full(path)
+    if is_anew:
+        rows = Reads(whole.everything, {}, now, step).rows
+        return _in_full(path, whole, now, step, scratch), replace(by_cost(rows, rows, learned, guess), how=FULL, rows=rows)
+    plan = _planned(path, None if seen is None else tuple(moved.items()), known)
+    nets: dict[str, Net] = {}
+    if plan is not None and seen is not None:
+        plan, nets = _net(path, plan, moved, seen, now, step, known, scratch)
+    if plan is None:
+        return None, None
+    reads = Reads(plan, seen or {}, now, step, nets)
+    if seen is None:
+        choice = replace(by_cost(reads.rows, reads.rows, {}, guess), how=FIRST)
     else:
-        plan = _planned(path, None if seen is None else tuple(moved.items()), known)
-        nets: dict[str, Net] = {}
-        if plan is not None and seen is not None:
-            plan, nets = _net(path, plan, moved, seen, now, step, known, scratch)
-        if plan is None:
-            return None, None
-        chosen = Reads(plan, seen or {}, now, step, nets)
-        if whole is None:
-            choice = replace(by_cost(chosen.rows, chosen.rows, {}, guess), how=FIRST)
-        else:
-            choice = step.warehouse.chooser(chosen.rows, whole.rows, learned, guess)
-            chosen = whole if choice.how == FULL else chosen
-    statement = _ready(chosen, path, step, scratch, in_full=choice.how == FULL)
-    return statement, replace(choice, read=chosen.left)
+        choice = step.warehouse.chooser(reads.rows, Reads(whole.everything, {}, now, step).rows, learned, guess)
+    if choice.how == FULL:
+        return _in_full(path, whole, now, step, scratch), choice
+    return _Change(_text_of(reads, step, scratch), expected_rows(reads.plan, dict(reads.sizes))), replace(choice, read=reads.left)
 
 
-def _ready(chosen: Reads, path: Path, step: Step, scratch: str, in_full: bool) -> _Statement:
-    """Fetch and name what a flush reads; its statement."""
+def _in_full(path: Path, plans: InFull, now: dict[str, int], step: Step, scratch: str) -> _Statement:
+    """A flush that computes everything."""
+    rows = step.traces[path.name].rows
+
+    def change() -> _Change:
+        return _Change(_text_of(Reads(plans.change, {}, now, step), step, scratch), 2.0 * rows)
+
+    if rows > FEW or step.warehouse.engine.is_sail:
+        return change()
+    return _Everything(_text_of(Reads(plans.everything, {}, now, step), step, scratch), change)
+
+
+def _text_of(reads: Reads, step: Step, scratch: str) -> str:
+    """A flush's statement, after what it reads was fetched and named."""
     engine = step.warehouse.engine
-    chosen.fetch(engine, scratch)
-    for name, (trace, reading) in chosen.readings.items():
+    reads.fetch(engine, scratch)
+    for name, (trace, reading) in reads.readings.items():
         engine.register(name, trace, reading, step.warehouse.files, hidden=True)
-    text = _text(chosen.plan, chosen.sizes if engine.takes_hints else None, engine.prefix)
-    # What is computed in full differs at most in all that there was, and about as much again.
-    expected = 2.0 * step.traces[path.name].rows if in_full else expected_rows(chosen.plan, dict(chosen.sizes))
-    return _Statement(text, expected)
+    return _text(reads.plan, reads.sizes if engine.takes_hints else None, engine.prefix)
 
 
 def _net(
@@ -210,8 +251,9 @@ def _planned(path: Path, moved: tuple[tuple[str, Moved], ...] | None, known: tup
 
 
 @lru_cache(maxsize=4096)
-def _planned_whole(path: Path) -> Node:
-    return slim(stored(whole_flush(path.top, path.name), path.columns))
+def _planned_in_full(path: Path) -> InFull:
+    everything, change = (slim(stored(plan, path.columns)) for plan in (first_flush(path.top), whole_flush(path.top, path.name)))
+    return InFull(everything, change)
 
 
 @lru_cache(maxsize=4096)

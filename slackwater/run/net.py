@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from slackwater.delta import ADDED, ID, KEPT, REMOVED, Moved
+from slackwater.delta import ADDED, ID, KEPT, REMOVED, SIDE, Moved
 from slackwater.plan import Node, Scan
 from slackwater.trace import Files, Reading, Trace
 
@@ -60,6 +60,20 @@ def net_change(trace: Trace, old: int, new: int, columns: Sequence[str], files: 
     # Their identities are those that they have now, which nothing that left had.
     parts[KEPT] = Reading((*kept.files, *written[KEPT]), kept.without, kept.later)
     return Net(Moved(bool(written[ADDED]), bool(written[REMOVED])), parts)
+
+
+def changed_rows(now: pa.Table, before: pa.Table) -> pa.Table | None:
+    """What differs from the rows before, each row with its side. None if there are types whose values cannot be told apart here."""
+    counted = _count(now, before, [name for name in now.column_names if name != SIDE])
+    if counted is None:
+        return None
+    rows, first, last, came, left = counted
+    stayed, here = np.minimum(came, left), rows.column_names.index(SIDE)
+    sides = []
+    for side, place, times in ((ADDED, first, came - stayed), (REMOVED, last, left - stayed)):
+        found = rows.take(pa.array(np.repeat(place, times)))
+        sides.append(found.set_column(here, SIDE, pa.repeat(pa.scalar(side), len(found))))
+    return pa.concat_tables(sides)
 
 
 def _count(

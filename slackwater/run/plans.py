@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlglot import exp
 
 from slackwater.delta import ID, SIDE
 from slackwater.plan import Column, Node, Output, Project, column
 from slackwater.rewrite import merge_projections, prune_columns
 from slackwater.trace import VERSION
+
+
+@dataclass(frozen=True)
+class InFull:
+    """A flush that computes everything: as it is now, or compared with what the path has."""
+
+    everything: Node
+    change: Node
 
 
 def stored(plan: Node, columns: tuple[Column, ...]) -> Node:

@@ -135,12 +135,9 @@ class Engine:
         schema = _arrow_schema(tuple(columns))
         if schema is None:
             return None
-        rows = files.rows(reading)
-        for field in schema:
-            if field.name not in rows.schema.names:  # as engines have it: what a file lacks is NULL
-                rows = rows.append_column(field, pa.nulls(len(rows), field.type))
+        rows = files.rows_as(reading, schema)
         # pyspark cannot take a table that has no chunks.
-        return self.spark.createDataFrame(rows.select(schema.names).cast(schema), _ddl(columns)) if len(rows) else self._nothing(columns)
+        return self.spark.createDataFrame(rows, _ddl(columns)) if len(rows) else self._nothing(columns)
 
     def _nothing(self, columns: Sequence[Column]) -> DataFrame:
         empty = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in columns)

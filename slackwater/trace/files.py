@@ -131,6 +131,14 @@ class Files:
         rows = self._read(reading.files, None if columns is None else [*columns, ID, VERSION])
         return rows if not reading.without else _remaining(rows, self._left(reading), reading.later)
 
+    def rows_as(self, reading: Reading, schema: pa.Schema) -> pa.Table:
+        """All rows of a small reading with the columns of a schema. As engines have it: what a file lacks is NULL."""
+        rows = self.rows(reading) if reading.files else schema.empty_table()
+        for field in schema:
+            if field.name not in rows.schema.names:
+                rows = rows.append_column(field, pa.nulls(len(rows), field.type))
+        return rows.select(schema.names).cast(schema)
+
     def rows_among(
         self, reading: Reading, columns: Iterable[str], column: str, keys: np.ndarray, also: Wanted | None = None
     ) -> Iterator[pa.Table]:
