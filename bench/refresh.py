@@ -6,7 +6,8 @@ warm up come first: a JVM goes on compiling for minutes, which costs both sides 
 
 CPU is counted in ticks of a hundredth of a second, and nothing counts as less than one: a view whose tables did not change costs a tick.
 
-    python -m bench.refresh                                     everything: hours
+    python -m bench.refresh                                     everything: more than an hour
+    python -m bench.refresh --engines sail --mixes rf:0.001     a piece; pieces of one commit add up
     python -m bench.refresh --scale-factor 0.1 --rounds 2 --engines sail --mixes rf:0.001 --queries q3,q17
 """
 
@@ -28,7 +29,7 @@ import pyarrow.parquet as pq
 import slackwater
 from bench import tpch
 from bench.changes import random_rows, refresh_functions
-from bench.measure import Cost, geometric_mean, measured, report
+from bench.measure import Cost, commit, geometric_mean, last_result, measured, report
 from tests.oracle import check_rows, check_top, difference, without_limit
 from tests.tpch_steps import LIMITED
 from tests.values import rows_of
@@ -144,7 +145,7 @@ def run(engine: str, options: argparse.Namespace, folder: Path) -> dict[str, dic
     try:
         for mix in options.mixes:
             ratios = found.setdefault(mix, {name: Ratio() for name in bench.texts})
-            warm_up = options.warm_up if mix == options.mixes[0] else 1
+            warm_up = options.warm_up if mix == options.mixes[0] else min(2, options.warm_up)
             for number in range(-warm_up + 1, options.rounds + 1):
                 bench.change(mix)
                 for name, ratio in ratios.items():
@@ -170,14 +171,27 @@ def _show(engine: str, mix: str, ratios: dict[str, Ratio]) -> None:
     print(f"  geometric mean {geometric_mean(ratio.cpu for ratio in ratios.values()):.3f}\n", flush=True)
 
 
-def figures(engine: str, found: dict[str, dict[str, Ratio]]) -> dict[str, float]:
-    prefix = "" if engine == "spark" else f"{engine}_"
-    named = {}
+Details = dict[str, dict[str, float]]  # by engine, mix and side, of each query: CPU seconds, the median
+
+
+def details(engine: str, found: dict[str, dict[str, Ratio]]) -> Details:
+    told: Details = {}
     for mix, ratios in found.items():
-        kind, share = mix.split(":")
-        name = f"{prefix}{'' if kind == 'rf' else 'random_'}cpu_ratio_{float(share) * 100:g}pct"
-        named[name] = round(geometric_mean(ratio.cpu for ratio in ratios.values()), 3)
-    named[f"{prefix}worst_ratio"] = round(max(ratio.cpu for ratios in found.values() for ratio in ratios.values()), 3)
+        told[f"{engine} {mix} refresh"] = {name: round(_median(ratio.refresh), 3) for name, ratio in ratios.items()}
+        told[f"{engine} {mix} recompute"] = {name: round(_median(ratio.recompute), 3) for name, ratio in ratios.items()}
+    return told
+
+
+def figures(told: Details) -> dict[str, float]:
+    named: dict[str, float] = {}
+    for key, refreshes in told.items():
+        engine, mix, side = key.split()
+        if side == "refresh":
+            kind, share = mix.split(":")
+            prefix = "" if engine == "spark" else f"{engine}_"
+            ratios = [cost / told[f"{engine} {mix} recompute"][name] for name, cost in refreshes.items()]
+            named[f"{prefix}{'' if kind == 'rf' else 'random_'}cpu_ratio_{float(share) * 100:g}pct"] = round(geometric_mean(ratios), 3)
+            named[f"{prefix}worst_ratio"] = max(named.get(f"{prefix}worst_ratio", 0), round(max(ratios), 3))
     return named
 
 
@@ -189,18 +203,19 @@ def main() -> None:
     parser.add_argument("--scale-factor", type=float, default=1, help="1 is about 6 million lineitems (default %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="measured rounds of each mix (default %(default)s)")
     parser.add_argument(
-        "--warm-up", type=int, default=4, help="rounds before the first mix is measured; the others have one (default %(default)s)"
+        "--warm-up", type=int, default=6, help="rounds before the first mix is measured; the others have two (default %(default)s)"
     )
     parser.add_argument("--engines", type=listed, default=["sail", "spark"], help="sail, spark, or both (default)")
     parser.add_argument("--mixes", type=listed, default=list(MIXES), help=f"kind:share, of {','.join(MIXES)} (default: all)")
     parser.add_argument("--queries", type=listed, default=list(tpch.QUERIES), help="q1,q2,... (default: all)")
     parser.add_argument("--directory", type=Path, default=None, help="where to put the warehouse (default: a temporary folder)")
     options = parser.parse_args()
-    named: dict[str, float] = {}
+    before = last_result("refresh")
+    told: Details = before["details"] if before.get("commit") == commit() else {}  # a run may be had in pieces
     for engine in options.engines:
         with tempfile.TemporaryDirectory(prefix="slackwater-bench-", dir=options.directory) as folder:
-            named |= figures(engine, run(engine, options, Path(folder)))
-    report("refresh", named)
+            told |= details(engine, run(engine, options, Path(folder)))
+    report("refresh", figures(told), details=told)
 
 
 if __name__ == "__main__":
