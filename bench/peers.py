@@ -2,7 +2,7 @@
 
 Both get TPC-H's tables as they are generated, in their own storage, and run each query twice; the second time counts. PostgreSQL has an
 index on every column that queries join by. Their texts are the same queries in their own dialects, and both must give the same answers.
-What `bench.refresh` has last measured of ours stands in the same table. `make peers` installs DuckDB; PostgreSQL is the one that the tests use.
+What `bench.refresh` has last measured of ours stands in the same table. `make peers` installs DuckDB; PostgreSQL is the one of the tests.
 
     python -m bench.peers --scale-factor 1
 """

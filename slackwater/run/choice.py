@@ -34,7 +34,10 @@ COSTS = (2, 4)  # those of them that are costs
 
 @dataclass(frozen=True)
 class Guess:
-    """What a flush costs before any was seen, in CPU seconds. `in_full` is for rows of full ones: a low guess, so that they are tried."""
+    """What a flush costs before any was seen, in CPU seconds.
+
+    `in_full` is a low guess for rows of full ones, so that they are tried once it is known what incremental ones cost.
+    """
 
     fixed: float
     per_row: float
@@ -87,7 +90,8 @@ def chooser_named(name: str) -> Chooser:
 def by_cost(rows: int, rows_in_full: int, learned: Learned, guess: Guess, clearly: float = CLEARLY) -> Choice:
     """The cheaper of two flushes that read so many rows."""
     incremental = _expected(rows, learned.get(INCREMENTAL), guess.fixed, guess.per_row)
-    full = _expected(rows_in_full, learned.get(FULL), guess.fixed, guess.in_full)
+    is_warm = learned.get(INCREMENTAL, (0.0,))[0] >= WARM
+    full = _expected(rows_in_full, learned.get(FULL), guess.fixed, guess.in_full if is_warm else guess.per_row)
     if full < clearly * incremental:
         return Choice(FULL, rows_in_full, incremental, full)
     return Choice(INCREMENTAL, rows, incremental, full)
