@@ -157,7 +157,7 @@ def _scratch(path: AnyPath, step: Step) -> Iterator[str]:
 
 def clock(step: Step) -> float | None:
     """CPU seconds so far; where others do the work, whose CPU we do not see, time."""
-    return time.monotonic() if step.warehouse.engine.is_elsewhere else cpu_seconds()
+    return time.monotonic() if step.warehouse.engine.is_elsewhere else cpu_seconds(known_for=1.0)
 
 
 def _statement(
