@@ -104,10 +104,11 @@ class Worker:
 
     def look(self) -> dict[str, Any]:
         """All that there is: as it was found, and once every view is up to date."""
-        found = {"tables": _rows(self.db, TABLES), "answers": _rows(self.db, VIEWS)}
-        self.db.sql("REFRESH ALL")
-        refreshed = _rows(self.db, VIEWS)
-        scratch = {view: [list(row) for row in self.db.recompute(view)] for view in VIEWS}
+        with self.db._warehouse.folding:  # for who reads meanwhile, what was folded away stays for a minute, but not here
+            found = {"tables": _rows(self.db, TABLES), "answers": _rows(self.db, VIEWS)}
+            self.db.sql("REFRESH ALL")
+            refreshed = _rows(self.db, VIEWS)
+            scratch = {view: [list(row) for row in self.db.recompute(view)] for view in VIEWS}
         path, store = self._place
         problems = check(path, store, False, lambda event: None).problems
         copied = None
