@@ -29,6 +29,7 @@ from slackwater.spark.failures import reading_files, translated, writing_files
 from slackwater.spark.parquet import read_parquet, write_parquet
 from slackwater.spark.read_by import ReadBy, names_in
 from slackwater.trace import VERSION, File, Files, Reading, Trace
+from slackwater.trace.unwritable import writing
 
 FEW = 64
 # Up to here the rows of a reading go along with the statement. Spark runs a job for every file scan below a broadcast, and what
@@ -140,7 +141,12 @@ class Engine:
             if field.name not in rows.schema.names:  # as engines have it: what a file lacks is NULL
                 rows = rows.append_column(field, pa.nulls(len(rows), field.type))
         # pyspark cannot take a table that has no chunks.
-        return self.spark.createDataFrame(rows.select(schema.names).cast(schema), _ddl(columns)) if len(rows) else self._nothing(columns)
+        return self._along(rows.select(schema.names).cast(schema), _ddl(columns)) if len(rows) else self._nothing(columns)
+
+    def _along(self, rows: pa.Table, schema: str | None = None) -> DataFrame:
+        """Rows that go along with a statement. On their way to Spark they are in a file of its own."""
+        with translated("rows that go along"):
+            return self.spark.createDataFrame(rows, schema)
 
     def _nothing(self, columns: Sequence[Column]) -> DataFrame:
         empty = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in columns)
@@ -165,7 +171,7 @@ class Engine:
             # In the statement: a filter instead of a join.
             return rows.where(f"{ID} NOT IN ({', '.join(str(id) for id in sorted(files.ids(without)))})")
         if count <= MANY_IDS and not self.is_sail:
-            left = self.spark.createDataFrame(pa.table({ID: pa.array(files.ids(without), pa.int64())}), f"{ID} BIGINT")
+            left = self._along(pa.table({ID: pa.array(files.ids(without), pa.int64())}), f"{ID} BIGINT")
         else:
             left = self._parquet(without, (Column(ID, "bigint"),), files)
         return rows.join(left, rows[ID] == left[ID], "left_anti")
@@ -217,10 +223,11 @@ class Engine:
         number = pa.array(keys, pa.int64())
         rows = pa.table({"key": number.cast(pa.int32()).cast(pa.date32()) if type_ == "date" else number})
         if self.is_sail:
-            os.makedirs(directory, exist_ok=True)
-            pq.write_table(rows, f"{directory}/keys.parquet")
+            with writing(directory):
+                os.makedirs(directory, exist_ok=True)
+                pq.write_table(rows, f"{directory}/keys.parquet")
             return self.name_frame(name, self.spark.read.parquet(f"{directory}/keys.parquet"))
-        return self.name_frame(name, self.spark.createDataFrame(rows))
+        return self.name_frame(name, self._along(rows))
 
     def name_frame(self, name: str, rows: Any) -> str:
         """Give a caller's Spark DataFrame a name, and return that."""
