@@ -23,6 +23,7 @@ from slackwater.run.flush import flush, moves
 from slackwater.run.fold import fold_all
 from slackwater.run.progress import FlushStarted, Working
 from slackwater.run.warehouse import Step, Warehouse
+from slackwater.spark import EngineLost
 from slackwater.sql import relations_in
 from slackwater.trace import Unwritable
 
@@ -106,7 +107,7 @@ def refresh_in(step: Step, view: View, statement: str) -> Refreshed:
                 flushed += 1
                 if path.name in form.buffers:
                     added, removed = added + batch.added_rows, removed + batch.removed_rows
-    except Unwritable:
+    except (EngineLost, Unwritable):
         raise  # it is not the view's fault, and the others fare no better
     except SlackwaterError as failure:
         error = failure

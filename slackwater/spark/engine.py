@@ -80,7 +80,8 @@ class Engine:
             with contextlib.suppress(Exception):
                 for name in self._registered:
                     self.spark.catalog.dropTempView(name)
-        self._stop()
+        with contextlib.suppress(ConnectionError):  # it has ended already
+            self._stop()
 
     # What a statement means.
 
@@ -112,7 +113,7 @@ class Engine:
         name = self.prefix + name
         columns = (*trace.columns, Column(ID, trace.id_type), Column(VERSION, "bigint"))
         shown = columns if hidden else trace.columns
-        with self._lock:
+        with self._lock, translated(name):
             if self._known(name) == (trace.columns, reading, hidden):
                 return name
             read: Sequence[File] = ()
@@ -141,12 +142,7 @@ class Engine:
             if field.name not in rows.schema.names:  # as engines have it: what a file lacks is NULL
                 rows = rows.append_column(field, pa.nulls(len(rows), field.type))
         # pyspark cannot take a table that has no chunks.
-        return self._along(rows.select(schema.names).cast(schema), _ddl(columns)) if len(rows) else self._nothing(columns)
-
-    def _along(self, rows: pa.Table, schema: str | None = None) -> DataFrame:
-        """Rows that go along with a statement. On their way to Spark they are in a file of its own."""
-        with translated("rows that go along"):
-            return self.spark.createDataFrame(rows, schema)
+        return self.spark.createDataFrame(rows.select(schema.names).cast(schema), _ddl(columns)) if len(rows) else self._nothing(columns)
 
     def _nothing(self, columns: Sequence[Column]) -> DataFrame:
         empty = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in columns)
@@ -171,7 +167,7 @@ class Engine:
             # In the statement: a filter instead of a join.
             return rows.where(f"{ID} NOT IN ({', '.join(str(id) for id in sorted(files.ids(without)))})")
         if count <= MANY_IDS and not self.is_sail:
-            left = self._along(pa.table({ID: pa.array(files.ids(without), pa.int64())}), f"{ID} BIGINT")
+            left = self.spark.createDataFrame(pa.table({ID: pa.array(files.ids(without), pa.int64())}), f"{ID} BIGINT")
         else:
             left = self._parquet(without, (Column(ID, "bigint"),), files)
         return rows.join(left, rows[ID] == left[ID], "left_anti")
@@ -227,7 +223,8 @@ class Engine:
                 os.makedirs(directory, exist_ok=True)
                 pq.write_table(rows, f"{directory}/keys.parquet")
             return self.name_frame(name, self.spark.read.parquet(f"{directory}/keys.parquet"))
-        return self.name_frame(name, self._along(rows))
+        with translated(name):
+            return self.name_frame(name, self.spark.createDataFrame(rows))
 
     def name_frame(self, name: str, rows: Any) -> str:
         """Give a caller's Spark DataFrame a name, and return that."""
@@ -260,7 +257,8 @@ class Engine:
 
     def _gives_without_limit(self) -> bool:
         """Whether a session that was given is set to hand over rows until there is no memory left."""
-        return str(self.spark.conf.get(RESULTS, "1g")).rstrip("bkmgtpBKMGTP") == "0"
+        with translated(RESULTS):
+            return str(self.spark.conf.get(RESULTS, "1g")).rstrip("bkmgtpBKMGTP") == "0"
 
     def frame(self, statement: str) -> DataFrame:
         """A query that the engine has understood, and not run."""

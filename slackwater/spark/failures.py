@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 from urllib.parse import unquote
 
+from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from slackwater.errors import QueryError, SlackwaterError, WarehouseError
@@ -32,6 +33,10 @@ _OS_ERROR = re.compile(r"\(os error (\d+)\)|^\[Errno (\d+)\]")  # as Rust and Py
 _FRAGMENT = re.compile(r"== SQL.*?==\n(?P<line>.*?)\n(?P<carets>\s*\^+)", re.S)
 
 
+class EngineLost(WarehouseError):
+    """The engine's process has ended. Nothing of the statement was kept."""
+
+
 @contextlib.contextmanager
 def translated(statement: str) -> Iterator[None]:
     """Raise the engine's errors as ours."""
@@ -44,6 +49,9 @@ def translated(statement: str) -> Iterator[None]:
         _raise_full(failure)
         if isinstance(failure, PySparkException):
             raise in_our_words(str(failure), statement) from failure
+        if isinstance(failure, (ConnectionError, Py4JNetworkError)):  # while the bridge to Java breaks, and afterwards
+            hint = "nothing of the statement was kept; start this program again, with more memory if that was the cause"
+            raise EngineLost("the engine has ended", hint=hint) from failure
         if type(failure).__module__.startswith(("py4j", "grpc")):
             raise WarehouseError(f"the engine failed: {_root(str(failure))}", hint="see the engine's log") from failure
         raise
