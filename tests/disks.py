@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,17 +22,9 @@ class Disk:
         except (OSError, subprocess.CalledProcessError):
             pytest.skip("no disk can be mounted here: that needs Linux and root")
 
-    @contextmanager
-    def full(self, but: int = 0) -> Iterator[None]:
+    def full(self, but: int = 0) -> AbstractContextManager[None]:
         """With no more than so many bytes left."""
-        fill = self.folder / "fill"
-        with open(fill, "wb") as file:
-            left = os.statvfs(self.folder)
-            file.write(bytes(left.f_bavail * left.f_frsize - but))
-        try:
-            yield
-        finally:
-            fill.unlink()
+        return full(self.folder, but)
 
     @contextmanager
     def read_only(self, below: Path) -> Iterator[None]:
@@ -46,6 +38,19 @@ class Disk:
 
     def remove(self) -> None:
         subprocess.run(["umount", "--lazy", self.folder], check=True)
+
+
+@contextmanager
+def full(folder: Path, but: int = 0) -> Iterator[None]:
+    """The disk of a folder, with no more than so many bytes left."""
+    fill = folder / "fill"
+    with open(fill, "wb") as file:
+        left = os.statvfs(folder)
+        file.write(bytes(left.f_bavail * left.f_frsize - but))
+    try:
+        yield
+    finally:
+        fill.unlink()
 
 
 def _mount(*arguments: str | Path) -> None:

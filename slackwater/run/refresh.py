@@ -24,6 +24,7 @@ from slackwater.run.flush import Flushed, clock, flush, flush_anew, moves
 from slackwater.run.fold import fold_all
 from slackwater.run.progress import FlushStarted, Working
 from slackwater.run.warehouse import Step, Warehouse
+from slackwater.spark import EngineLost
 from slackwater.sql import relations_in
 from slackwater.trace import Unwritable
 
@@ -102,7 +103,7 @@ def refresh_in(step: Step, view: View, statement: str) -> Refreshed:
                 started = clock(step)
                 _flush_paths(step, view, form, done)
                 choices |= {view.name: choice.that_took(started, clock(step))} if choice is not None else {}
-    except Unwritable:
+    except (EngineLost, Unwritable):
         raise  # it is not the view's fault, and the others fare no better
     except SlackwaterError as failure:
         error = failure

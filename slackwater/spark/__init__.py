@@ -1,6 +1,7 @@
 """The only folder that knows Spark: sessions, statements in, batches in and out."""
 
 from slackwater.spark.engine import Engine
+from slackwater.spark.failures import EngineLost
 from slackwater.spark.start import start
 
-__all__ = ["Engine", "start"]
+__all__ = ["Engine", "EngineLost", "start"]

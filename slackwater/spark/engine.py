@@ -29,6 +29,7 @@ from slackwater.spark.failures import reading_files, translated, writing_files
 from slackwater.spark.parquet import read_parquet, write_parquet
 from slackwater.spark.read_by import ReadBy, names_in
 from slackwater.trace import VERSION, File, Files, Reading, Trace
+from slackwater.trace.unwritable import writing
 
 FEW = 64
 # Up to here the rows of a reading go along with the statement. Spark runs a job for every file scan below a broadcast, and what
@@ -79,7 +80,8 @@ class Engine:
             with contextlib.suppress(Exception):
                 for name in self._registered:
                     self.spark.catalog.dropTempView(name)
-        self._stop()
+        with contextlib.suppress(ConnectionError):  # it has ended already
+            self._stop()
 
     # What a statement means.
 
@@ -111,7 +113,7 @@ class Engine:
         name = self.prefix + name
         columns = (*trace.columns, Column(ID, trace.id_type), Column(VERSION, "bigint"))
         shown = columns if hidden else trace.columns
-        with self._lock:
+        with self._lock, translated(name):
             if self._known(name) == (trace.columns, reading, hidden):
                 return name
             read: Sequence[File] = ()
@@ -214,10 +216,12 @@ class Engine:
         number = pa.array(keys, pa.int64())
         rows = pa.table({"key": number.cast(pa.int32()).cast(pa.date32()) if type_ == "date" else number})
         if self.is_sail:
-            os.makedirs(directory, exist_ok=True)
-            pq.write_table(rows, f"{directory}/keys.parquet")
+            with writing(directory):
+                os.makedirs(directory, exist_ok=True)
+                pq.write_table(rows, f"{directory}/keys.parquet")
             return self.name_frame(name, self.spark.read.parquet(f"{directory}/keys.parquet"))
-        return self.name_frame(name, self.spark.createDataFrame(rows))
+        with translated(name):
+            return self.name_frame(name, self.spark.createDataFrame(rows))
 
     def name_frame(self, name: str, rows: Any) -> str:
         """Give a caller's Spark DataFrame a name, and return that."""
@@ -250,7 +254,8 @@ class Engine:
 
     def _gives_without_limit(self) -> bool:
         """Whether a session that was given is set to hand over rows until there is no memory left."""
-        return str(self.spark.conf.get(RESULTS, "1g")).rstrip("bkmgtpBKMGTP") == "0"
+        with translated(RESULTS):
+            return str(self.spark.conf.get(RESULTS, "1g")).rstrip("bkmgtpBKMGTP") == "0"
 
     def frame(self, statement: str) -> DataFrame:
         """A query that the engine has understood, and not run."""

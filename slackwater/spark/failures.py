@@ -6,12 +6,14 @@ Spark names a condition, the expression and its place; Sail gives a sentence. Bo
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import re
 from collections.abc import Callable, Iterator
 from urllib.parse import unquote
 
+from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from slackwater.errors import QueryError, SlackwaterError, WarehouseError
@@ -27,8 +29,12 @@ _OF_A_FILE = re.compile(r"^(Parquet|External|Object Store)\b.*?:")
 # What a Java stack names as the matter and its causes, and which of those are about files.
 _CAUSES = re.compile(r"^(?:Caused by)?: ((?:[\w$]+\.)+\w+(?:: .*)?)$", re.M)
 _OF_FILES = re.compile(r"java\.io\.IOException: |java\.nio\.file\.|org\.apache\.hadoop\.fs\.|java\.io\.FileNotFoundException: .*denied")
-_OS_ERROR = re.compile(r"\(os error (\d+)\)")  # as Rust writes it
+_OS_ERROR = re.compile(r"\(os error (\d+)\)|^\[Errno (\d+)\]")  # as Rust and Python write it
 _FRAGMENT = re.compile(r"== SQL.*?==\n(?P<line>.*?)\n(?P<carets>\s*\^+)", re.S)
+
+
+class EngineLost(WarehouseError):
+    """The engine's process has ended. Nothing of the statement was kept."""
 
 
 @contextlib.contextmanager
@@ -38,12 +44,15 @@ def translated(statement: str) -> Iterator[None]:
         yield
     except SlackwaterError:
         raise
-    except PySparkException as failure:
-        _raise_damaged(failure)
-        raise in_our_words(str(failure), statement) from failure
     except Exception as failure:
+        _raise_damaged(failure)
+        _raise_full(failure)
+        if isinstance(failure, PySparkException):
+            raise in_our_words(str(failure), statement) from failure
+        if isinstance(failure, (ConnectionError, Py4JNetworkError)):  # while the bridge to Java breaks, and afterwards
+            hint = "nothing of the statement was kept; start this program again, with more memory if that was the cause"
+            raise EngineLost("the engine has ended", hint=hint) from failure
         if type(failure).__module__.startswith(("py4j", "grpc")):
-            _raise_damaged(failure)
             raise WarehouseError(f"the engine failed: {_root(str(failure))}", hint="see the engine's log") from failure
         raise
 
@@ -75,9 +84,10 @@ def writing_files(directory: str) -> Iterator[None]:
 
 
 def _of_the_disk(message: str) -> tuple[int | None, str] | None:
-    """The number and the words of what an operating system has refused. Sail gives the number; Java the words, or its own."""
+    """The number and the words of what an operating system has refused. Sail and pyspark give the number; Java the words, or its own."""
     if found := _OS_ERROR.search(message):
-        return _by_number(int(found[1])) if int(found[1]) in HINTS else None
+        code = int(found[1] or found[2])
+        return _by_number(code) if code in HINTS else None
     causes = _CAUSES.findall(message)
     if not causes or not _OF_FILES.match(causes[-1]):
         return None
@@ -113,6 +123,13 @@ def _raise_damaged(failure: Exception) -> None:
     found = _FAILED_READ.search(str(failure))
     if found:
         raise Damaged(unquote(found[1]), f"cannot be read: {_root(str(failure))}") from failure
+
+
+def _raise_full(failure: Exception) -> None:
+    """What an engine sorts and joins, and rows on their way to it, may be in files of its own."""
+    found = _of_the_disk(str(failure))
+    if found is not None and found[0] in (errno.ENOSPC, errno.EDQUOT):
+        raise Unwritable("the engine's temporary files", *found) from failure
 
 
 def _root(message: str) -> str:

@@ -22,6 +22,7 @@ VIEWS = {
     "managers": "SELECT manager, sum(amount) AS total FROM managed GROUP BY manager",
     "kinds": "SELECT DISTINCT kind FROM events",
     "largest": "SELECT id, amount FROM orders ORDER BY amount DESC, id LIMIT 5",
+    "sized": "SELECT events.kind, orders.id, orders.amount FROM events JOIN orders ON events.size = orders.id",
 }
 
 EMPTY: Tables = dict.fromkeys(TABLES, ())
@@ -58,12 +59,18 @@ def _largest(tables: Tables) -> list[Row]:
     return sorted(((id, amount) for id, _, amount in tables["orders"]), key=lambda row: (-row[1], row[0]))[:5]
 
 
+def _sized(tables: Tables) -> list[Row]:
+    amounts = {id: amount for id, _, amount in tables["orders"]}
+    return [(kind, size, amounts[size]) for kind, size in tables["events"] if size in amounts]
+
+
 ANSWERS: dict[str, Callable[[Tables], list[Row]]] = {
     "totals": _totals,
     "managed": _managed,
     "managers": _managers,
     "kinds": _kinds,
     "largest": _largest,
+    "sized": _sized,
 }
 
 

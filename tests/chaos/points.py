@@ -14,15 +14,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from slackwater.catalog import Catalog, Lease, catalog
-from slackwater.run import fold, folding, refresh
+from slackwater.run import backup, fold, folding, refresh
+from slackwater.run.gather import Gather
 from slackwater.run.warehouse import Warehouse
 from slackwater.spark import Engine
 from slackwater.trace import Files
 
 POINTS: dict[str, tuple[Any, str]] = {
     "engine writes": (Engine, "write"),
-    "rows are written": (Files, "write_few"),
-    "rows are fetched": (Files, "write_arrow"),
+    "few rows arrive": (Files, "write_few"),
+    "rows are fetched": (Gather, "run"),
+    "rows are taken": (Files, "write_sides"),  # those of a flush, from Spark
+    "rows are written": (Files, "write_arrow"),  # by this process: fetched, taken, folded, or many that arrive
     "checksums": (Files, "sealed"),
     "sync": (Files, "sync"),
     "marks of the retired": (Files, "retire"),
@@ -35,23 +38,30 @@ POINTS: dict[str, tuple[Any, str]] = {
     "removal of files": (Files, "remove"),
     "lease": (Lease, "confirm"),
     "compaction of the catalog": (Catalog, "vacuum"),
+    "copy of a file": (backup, "_copy_file"),
+    "copy of the catalog": (backup, "copy_store"),
+    "removal from a backup": (backup, "_remove_unnamed"),
 }
+ONLY_SPARK = {"rows are taken"}
 
 _WRITES = ["checksums", "sync", "commit", "commit", "transaction"]
-_FOLDS = ["fold", "marks of the retired", "sweep", "removal of files"]
+_FOLDS = ["fold", "rows are written", "marks of the retired", "sweep", "removal of files"]
 # What a statement comes by.
 REACHED = {
     "open": ["recovery", "recovery", "removal of files", "sweep", "lease"],
     "insert": ["engine writes", *_WRITES],
-    "append": ["rows are written", "sync", "commit", "commit", "transaction"],
+    "append": ["few rows arrive", "sync", "commit", "commit", "transaction"],
+    "together": ["few rows arrive", "sync", "commit", "commit", "transaction"],
+    "load": ["rows are written", *_WRITES],
     "replace": ["engine writes", *_WRITES],
     "update": ["engine writes", *_WRITES],
     "delete": ["engine writes", *_WRITES],
     "merge": ["engine writes", *_WRITES],
-    "refresh": ["flush", "rows are fetched", "engine writes", *_FOLDS, *_WRITES],
+    "refresh": ["flush", "rows are fetched", "rows are taken", "engine writes", *_FOLDS, *_WRITES],
     "create": ["flush", "engine writes", "marks of the retired", "sweep", "removal of files", *_WRITES],
     "fold": [*_FOLDS, *_WRITES],
     "vacuum": [*_FOLDS, *_WRITES, "recovery", "compaction of the catalog", "lease"],
+    "backup": ["copy of a file", "copy of the catalog", "removal from a backup"],
 }
 WHENS = ("before", "during", "after")
 

@@ -45,6 +45,7 @@ class Process:
         os.close(there)
         self._pipe, self._heard = here, b""
         self._inside: dict[str, list[str]] = {}  # by thread
+        self.parts: list[int] = []  # of what it was asked for last, those that it has acknowledged
         self.killed_at: tuple[str, str] | None = None
 
     def ask(self, *request: Any, kill_after: float | None = None) -> tuple[bool, Any]:
@@ -54,6 +55,7 @@ class Process:
 
     def send(self, *request: Any) -> None:
         assert self._process.stdin is not None
+        self.parts = []
         with suppress(BrokenPipeError):
             self._process.stdin.write((json.dumps(request) + "\n").encode())
             self._process.stdin.flush()
@@ -109,8 +111,10 @@ class Process:
             time.sleep(0.05)
         raise Broken("a process does not die")
 
-    def _note(self, kind: str, said: list[str]) -> None:
-        if kind == "kill":
+    def _note(self, kind: str, said: list[Any]) -> None:
+        if kind == "part":
+            self.parts.append(said[0])
+        elif kind == "kill":
             self.killed_at = (said[0], said[1])
         elif kind == "enter":
             self._inside.setdefault(said[0], []).append(said[1])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.chaos.model import TABLES, VIEWS, create_view
-from tests.chaos.points import REACHED, WHENS
+from tests.chaos.points import ONLY_SPARK, REACHED, WHENS
 from tests.chaos.process import Broken, Process
 from tests.chaos.verdict import Finding, Memory
 from tests.chaos.work import Draw, Work
@@ -61,12 +61,13 @@ class Trial:
     """A warehouse with one process at a time."""
 
     store: str | None = None
+    cannot: frozenset[str] = frozenset()  # what such a warehouse is not asked for
 
     def __init__(self, seed: int, engine: str, folder: Path) -> None:
         self.luck = random.Random(f"{engine} {seed}")
         self.engine = engine
         self.folder = folder
-        self.draw = Draw(self.luck)
+        self.draw = Draw(self.luck, self.cannot)
         self.memory = Memory()
         self.outcome = Outcome()
         self._eager = False
@@ -111,8 +112,9 @@ class Trial:
             process.end()
 
     def aim(self) -> Aim:
-        kind = self.luck.choice(list(REACHED))
-        point = None if self.luck.random() < (TIMED if kind != "open" else 0.1) else self.luck.choice(REACHED[kind])
+        kind = self.luck.choice([kind for kind in REACHED if kind not in self.cannot])
+        points = [point for point in REACHED[kind] if self.engine == "spark" or point not in ONLY_SPARK]
+        point = None if self.luck.random() < (TIMED if kind != "open" else 0.1) else self.luck.choice(points)
         nth = 1 if kind == "open" else self.luck.choices([1, 2, 3], [6, 3, 1])[0]  # little is left to be done when one opens
         return Aim(kind, point, self.luck.choice(WHENS), nth, self.luck.random())
 
@@ -188,7 +190,10 @@ class Trial:
         self.memory.begin(work)
         self.doing = work.kind
         began = time.monotonic()
-        answered, said = process.ask(*work.request, kill_after=kill_after)
+        try:
+            answered, said = process.ask(*work.request, kill_after=kill_after)
+        finally:
+            self.memory.hear(process.parts)
         if answered:
             self._took[work.kind] = time.monotonic() - began
             self.memory.acknowledge(work, self._eager)

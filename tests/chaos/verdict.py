@@ -6,13 +6,15 @@ it was last known to be refreshed: no more, and not a mixture.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from tests.chaos.model import EMPTY, VIEWS, Row, Tables, answer
-from tests.chaos.work import Work
+from tests.chaos.work import Effect, Work
 
 KINDS = ("lost", "twice", "torn", "wrong_answers", "orphans", "damaged", "broken")
 MOST = 5
@@ -32,54 +34,83 @@ class Memory:
     def __init__(self) -> None:
         self._moments: list[Tables] = [EMPTY]  # the last one is acknowledged
         self._since = dict.fromkeys(VIEWS, 0)  # the oldest of them that a view may show
-        self._begun: Tables | None = None
+        self._begun: Work | None = None
+        self._heard: set[int] = set()  # which parts of it were acknowledged
+        self._backups: list[Tables | None] = [None]  # what the backup may hold; None: there is none
 
     @property
     def tables(self) -> Tables:
         return self._moments[-1]
 
     def begin(self, work: Work) -> None:
-        self._begun = work.effect(self.tables)
+        self._begun, self._heard = work, set()
+        if work.kind == "backup":
+            self._backups = [*self._backups, self.tables]
+
+    def hear(self, parts: Iterable[int]) -> None:
+        """Parts of what was begun are acknowledged."""
+        self._heard |= set(parts)
 
     def acknowledge(self, work: Work, eager: bool) -> None:
-        assert self._begun is not None
-        self._moments.append(self._begun)
+        self._moments.append(_after(work.parts, self.tables))
         self._begun = None
         for view in VIEWS if eager else work.refreshes:
             self._since[view] = len(self._moments) - 1
+        if work.kind == "backup":
+            self._backups = [self.tables]
 
     def refuse(self) -> None:
-        """What was begun was told not to be."""
+        """What was begun was told not to be, but for the parts that were acknowledged."""
+        if self._begun is not None:
+            self._moments.append(_after([self._begun.parts[part] for part in self._heard], self.tables))
         self._begun = None
+
+    def _possible(self) -> list[Tables]:
+        """All that may be there: each part of what was begun as a whole or not at all."""
+        found = [self.tables]
+        for number, part in enumerate(self._begun.parts if self._begun is not None else ()):
+            done = [part(tables) for tables in found]
+            found = done if number in self._heard else found + done
+        return found
 
     def compare(self, seen: dict[str, Any]) -> list[Finding]:
         """Judge what a process has found, and take it for what is there."""
         tables: Tables = {name: tuple(map(tuple, rows)) for name, rows in seen["tables"].items()}
-        found = [*self._tables(tables), *self._answers(seen["answers"]), *_views(seen, tables)]
+        copied: Tables | None = seen["backup"] and {name: tuple(map(tuple, rows)) for name, rows in seen["backup"].items()}
+        found = [*self._tables(tables), *self._answers(seen["answers"]), *_views(seen, tables), *self._copies(copied)]
         found += [Finding("orphans", path) for path in seen["orphans"]]
         found += [Finding("damaged", problem) for problem in seen["problems"]]
-        self._moments, self._since, self._begun = [tables], dict.fromkeys(VIEWS, 0), None
+        self._moments, self._since, self._begun, self._backups = [tables], dict.fromkeys(VIEWS, 0), None, [copied]
         return found
 
     def _tables(self, seen: Tables) -> Iterator[Finding]:
-        old, new = _bags(self.tables), _bags(self.tables if self._begun is None else self._begun)
-        there = _bags(seen)
-        if there in (old, new):
+        possible, there = [_bags(tables) for tables in self._possible()], _bags(seen)
+        if there in possible:
             return
         for name, rows in there.items():
-            lost, twice = (old[name] & new[name]) - rows, rows - (old[name] | new[name])
+            every = [tables[name] for tables in possible]
+            least, most = reduce(operator.and_, every), reduce(operator.or_, every)
+            lost, twice = least - rows, rows - most
             if lost:
                 yield Finding("lost", f"{name}: {_few(lost)}")
             if twice:
                 yield Finding("twice", f"{name}: {_few(twice)}")
-            if not lost and not twice and rows not in (old[name], new[name]):
-                yield Finding("torn", f"{name} has {_few(rows - old[name])} and lacks {_few(new[name] - rows)}")
+            if not lost and not twice and rows not in every:
+                yield Finding("torn", f"{name} has {_few(rows - least)} and lacks {_few(most - rows)}")
 
     def _answers(self, seen: dict[str, list[list[Any]]]) -> Iterator[Finding]:
         for view, rows in seen.items():
-            moments = self._moments[self._since[view] :] + ([] if self._begun is None else [self._begun])
+            moments = self._moments[self._since[view] :] + self._possible()
             if not any(_bag(rows) == answer(view, moment) for moment in moments):
                 yield Finding("wrong_answers", f"{view} shows what it never had to: {_few(_bag(rows))}")
+
+    def _copies(self, seen: Tables | None) -> Iterator[Finding]:
+        if not any(seen == may if seen is None or may is None else _bags(seen) == _bags(may) for may in self._backups):
+            yield Finding("lost", f"the backup has {seen}")
+
+
+def _after(parts: Iterable[Effect], tables: Tables) -> Tables:
+    return reduce(lambda tables, part: part(tables), parts, tables)
 
 
 def _views(seen: dict[str, Any], tables: Tables) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,14 @@ import pyarrow.parquet as pq
 import slackwater
 import tests.as_if_many  # noqa: F401
 from slackwater.catalog import Snapshot, lease
-from slackwater.run import fold, folding, warehouse
+from slackwater.catalog.store_file import FILE
+from slackwater.run import fold, folding, tables, warehouse
+from slackwater.run.backup import backup
 from slackwater.run.check import check
-from slackwater.trace import ranges
+from slackwater.trace import ranges, write
 from tests.chaos.model import TABLES, VIEWS
 from tests.chaos.points import Armed, Points
+from tests.chaos.work import FEW
 
 WAIT = 120.0  # for the other process
 
@@ -56,6 +60,7 @@ class Worker:
         """`settings`: how long retired files stay, up to which size a trace is folded without the engine, when it is folded, whether
         others take this for a process of another machine."""
         warehouse.GRACE, fold.SMALL, ranges.BATCHES, folding.PAUSE = settings["grace"], settings["small"], 2, 0.0
+        vars(tables)["FEW"] = write.ROWS = FEW
         lease.ASKED_EVERY = 0.1
         if settings["elsewhere"]:
             lease.LASTS, lease.RENEWED_EVERY = 6.0, 1.0
@@ -81,21 +86,42 @@ class Worker:
     def insert(self, table: str, rows: list[list[Any]]) -> str:
         return self.db.insert(table, [tuple(row) for row in rows]).message
 
+    def together(self, table: str, parts: list[list[list[Any]]]) -> None:
+        """Each part by a thread of its own, and told as it is done."""
+
+        def insert(number: int) -> None:
+            self.insert(table, parts[number])
+            self.tell("part", number)
+
+        with ThreadPoolExecutor(len(parts)) as threads:
+            list(threads.map(insert, range(len(parts))))
+
+    def backup(self) -> str:
+        return str(backup(self._place[0], self._backup, lambda event: None))
+
     def fold(self) -> int:
         return fold.fold_all(self.db._warehouse)
 
     def look(self) -> dict[str, Any]:
         """All that there is: as it was found, and once every view is up to date."""
-        found = {"tables": self._rows(TABLES), "answers": self._rows(VIEWS)}
-        self.db.sql("REFRESH ALL")
-        refreshed = self._rows(VIEWS)
-        scratch = {view: [list(row) for row in self.db.recompute(view)] for view in VIEWS}
+        with self.db._warehouse.folding:  # for who reads meanwhile, what was folded away stays for a minute, but not here
+            found = {"tables": _rows(self.db, TABLES), "answers": _rows(self.db, VIEWS)}
+            self.db.sql("REFRESH ALL")
+            refreshed = _rows(self.db, VIEWS)
+            scratch = {view: [list(row) for row in self.db.recompute(view)] for view in VIEWS}
         path, store = self._place
         problems = check(path, store, False, lambda event: None).problems
-        return {**found, "refreshed": refreshed, "scratch": scratch, "orphans": self._orphans(), "problems": problems}
+        copied = None
+        if (self._backup / FILE).exists():
+            problems += check(self._backup, None, False, lambda event: None).problems
+            with slackwater.connect(self._backup, engine=self.db.spark, read_only=True) as db:
+                copied = _rows(db, TABLES)
+        left = {"orphans": self._orphans(), "problems": problems, "backup": copied}
+        return {**found, "refreshed": refreshed, "scratch": scratch, **left}
 
-    def _rows(self, names: dict[str, str]) -> dict[str, list[list[Any]]]:
-        return {name: [list(row) for row in self.db.sql(f"SELECT * FROM {name}")] for name in names}
+    @property
+    def _backup(self) -> Path:
+        return self._place[0].with_name("backup")
 
     def _orphans(self) -> list[str]:
         """Files that nobody needs, once those that were retired have had their time."""
@@ -122,6 +148,10 @@ class Worker:
                     if pq.read_metadata(path).num_rows:
                         found.append(str(path))
         return found
+
+
+def _rows(db: slackwater.Session, names: dict[str, str]) -> dict[str, list[list[Any]]]:
+    return {name: [list(row) for row in db.sql(f"SELECT * FROM {name}")] for name in names}
 
 
 if __name__ == "__main__":

@@ -7,7 +7,9 @@ from pathlib import Path
 from tests.chaos.trial import Aim, Trial
 
 AIMS = [
-    Aim("append", "rows are written", "after", 1, 0.0),
+    Aim("append", "few rows arrive", "after", 1, 0.0),
+    Aim("together", "commit", "after", 1, 0.0),
+    Aim("load", "rows are written", "during", 1, 0.5),
     Aim("insert", "engine writes", "during", 1, 0.5),
     Aim("open", "recovery", "during", 1, 0.0),
     Aim("update", "sync", "before", 1, 0.0),
@@ -17,6 +19,10 @@ AIMS = [
     Aim("vacuum", "marks of the retired", "after", 1, 0.0),
     Aim("vacuum", "fold", "after", 1, 0.0),
     Aim("create", "commit", "after", 1, 0.0),
+    Aim("refresh", "rows are fetched", "after", 1, 0.0),
+    Aim("backup", "copy of a file", "after", 1, 0.0),
+    Aim("backup", "copy of the catalog", "before", 2, 0.0),
+    Aim("backup", "removal from a backup", "before", 1, 0.0),
 ]
 
 

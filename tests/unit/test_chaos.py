@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.chaos.model import TABLES, VIEWS, answer
+from tests.chaos.model import TABLES, VIEWS, Row, answer
 from tests.chaos.points import POINTS, REACHED
 from tests.chaos.verdict import Memory
-from tests.chaos.work import DRAWS, Draw, Work
+from tests.chaos.work import DRAWS, Draw, Effect, Work
 
 ROWS = (("note", 100), ("note", 101))
-APPEND = Work("append", ("insert", "events", ROWS), lambda tables: {**tables, "events": (*tables["events"], *ROWS)})
+
+
+def adding(*rows: Row) -> Effect:
+    return lambda tables: {**tables, "events": (*tables["events"], *rows)}
+
+
+APPEND = Work("append", ("insert", "events", ROWS), (adding(*ROWS),))
+TOGETHER = Work("together", ("together", "events", [ROWS[:1], ROWS[1:]]), (adding(ROWS[0]), adding(ROWS[1])))
+BACKUP = Work("backup", ("backup",))
 REFRESH = Work("refresh", ("sql", "REFRESH ALL"), refreshes=tuple(VIEWS))
 
 
@@ -30,7 +39,7 @@ def seen(memory: Memory) -> dict[str, Any]:
     """What a process finds if all is well and every view is up to date."""
     answers = {view: [list(row) for row in answer(view, memory.tables).elements()] for view in VIEWS}
     tables = {name: [list(row) for row in memory.tables[name]] for name in TABLES}
-    return {"tables": tables, "answers": answers, "refreshed": answers, "scratch": answers, "orphans": [], "problems": []}
+    return {"tables": tables, "answers": answers, "refreshed": answers, "scratch": answers, "orphans": [], "problems": [], "backup": None}
 
 
 def found(memory: Memory, **differing: Any) -> set[str]:
@@ -62,10 +71,39 @@ def test_what_was_begun_is_there_as_a_whole_or_not_at_all(part: int, told: bool)
     assert ("torn" in found(memory, tables=tables)) == told
 
 
+@pytest.mark.parametrize(("heard", "there", "told"), [((), (), set()), ((1,), (1,), set()), ((1,), (0, 1), set()), ((1,), (0,), {"lost"})])
+def test_what_a_thread_was_told_is_there_whatever_became_of_the_others(heard: Sequence[int], there: Sequence[int], told: set[str]) -> None:
+    memory = remembered()
+    tables = seen(memory)["tables"]
+    answers = seen(remembered(*(Work("append", (), (adding(ROWS[part]),)) for part in there)))["answers"]
+    memory.begin(TOGETHER)
+    memory.hear(heard)
+    tables["events"] += [list(ROWS[part]) for part in there]
+    assert found(memory, tables=tables, **dict.fromkeys(("answers", "refreshed", "scratch"), answers)) == told
+
+
+@pytest.mark.parametrize("done", [False, True])
+def test_a_backup_is_the_last_one_or_the_one_before_it(done: bool) -> None:
+    memory = remembered()
+    before = seen(memory)["tables"]
+    assert found(memory, backup=before) == {"lost"}, "none was made"
+    memory = remembered(BACKUP, APPEND)
+    now = seen(memory)["tables"]
+    memory.begin(BACKUP)
+    if done:
+        memory.acknowledge(BACKUP, eager=False)
+    assert found(memory, backup=now) == set()
+    memory = remembered(BACKUP, APPEND)
+    memory.begin(BACKUP)
+    if done:
+        memory.acknowledge(BACKUP, eager=False)
+    assert found(memory, backup=before) == ({"lost"} if done else set())
+
+
 @pytest.mark.parametrize(("after", "told"), [((APPEND,), False), ((APPEND, REFRESH), True)])
 def test_a_view_is_not_behind_its_last_refresh(after: tuple[Work, ...], told: bool) -> None:
     before = [list(row) for row in answer("kinds", remembered().tables)]
-    fresh = Work("append", (), lambda tables: {**tables, "events": (*tables["events"], ("never seen", 1))})
+    fresh = Work("append", (), (adding(("never seen", 1)),))
     memory = remembered(fresh, *after)
     assert (found(memory, answers={**seen(memory)["answers"], "kinds": before}) == {"wrong_answers"}) == told
 

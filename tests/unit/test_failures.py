@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
 
 from slackwater.errors import WarehouseError
@@ -35,7 +38,7 @@ def failing(message: str) -> Exception:
 @pytest.mark.parametrize(
     ("message", "said"),
     [
-        (STACK, "IOException: No space left on device"),
+        (STACK.replace("No space left on device", "Broken pipe"), "IOException: Broken pipe"),
         (LOST, LOST_SAID),
         ("Answer from Java side is empty", "Answer from Java side is empty"),
     ],
@@ -68,6 +71,19 @@ def test_what_the_disk_refuses_an_engine_is_told_as_if_we_had_written() -> None:
         raise failing(STACK)
     assert told.value.message == "cannot write to /data/traces/t/1: no space left on device"
     assert "free some space" in str(told.value.hint)
+
+
+@pytest.mark.parametrize("failure", [failing(STACK), OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))])
+def test_a_query_that_finds_no_space_for_what_it_sorts_is_told_so(failure: Exception) -> None:
+    with pytest.raises(Unwritable) as told, translated("SELECT 1"):
+        raise failure
+    assert told.value.message == "cannot write to the engine's temporary files: no space left on device"
+
+
+def test_a_file_that_an_engine_may_not_read_is_not_taken_for_one_that_it_cannot_write() -> None:
+    with pytest.raises(WarehouseError) as told, translated("SELECT 1"):
+        raise failing(STACK.replace("No space left on device", "Permission denied"))
+    assert not isinstance(told.value, Unwritable)
 
 
 @pytest.mark.parametrize("damaged", [True, False])
