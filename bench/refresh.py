@@ -72,6 +72,11 @@ class Bench:
     def refresh(self, name: str) -> Cost:
         return measured(lambda: self.db.sql(f"REFRESH VIEW {name}"))[1]
 
+    def how(self, name: str) -> str:
+        """What the last refresh of a view chose, and why."""
+        last = self.db.sql(f"DESCRIBE HISTORY {name}").to_arrow().slice(0, 1).to_pylist()[0]
+        return f"{last['how']}; {last['paths']}"
+
     def change(self, mix: str) -> None:
         """One round of changes, in the warehouse and in the plain files."""
         kind, share = mix.split(":")
@@ -155,7 +160,8 @@ def run(engine: str, options: argparse.Namespace, folder: Path) -> dict[str, dic
                         ratio.recompute.append(recompute)
                     print(
                         f"{engine} {mix} round {number} {name}: refresh {refresh.cpu:.2f} CPU-s ({refresh.seconds:.2f} s), "
-                        f"recompute {recompute.cpu:.2f} ({recompute.seconds:.2f} s){'' if number > 0 else ', warming up'}",
+                        f"recompute {recompute.cpu:.2f} ({recompute.seconds:.2f} s){'' if number > 0 else ', warming up'}; "
+                        f"{bench.how(name)}",
                         flush=True,
                     )
             _show(engine, mix, ratios)

@@ -22,7 +22,7 @@ from slackwater.delta import OWN, first_flush, whole_flush
 from slackwater.path import Path
 from slackwater.plan import Node, Output, Project, Scan, column
 from slackwater.plan.rename import rename
-from slackwater.run.choice import CATCHES_UP, CLEARLY, FULL, GUESSES, LOOK_UPS, Choice
+from slackwater.run.choice import CATCH_UP_OVER, FULL, GUESSES, MOVED, Choice
 from slackwater.run.compile import AnyPath, Compiled
 from slackwater.run.plans import InFull, slim, stored
 from slackwater.run.reads import Reads
@@ -76,18 +76,17 @@ def choose_for_view(step: Step, view: View, form: Compiled) -> Choice | None:
     whole = anew(form.paths, form.buffers)
     if whole is None or any(step.cursor(path.name) is None for path in form.paths):
         return None
-    are_behind, seen = is_anew(step, whole), _seen(step, form, whole)
     now = {source: step.traces[source].version for source in whole.sources}
-    # Paths that have stayed behind are to be expected to have caught up.
-    changed = _changed(step, step.cursor(whole.path.name) or {} if are_behind else seen, now)
+    missed = changed = _changed(step, _seen(step, form, whole), now)
+    if is_anew(step, whole):
+        changed = _changed(step, step.cursor(whole.path.name) or {}, now)
     choice = step.warehouse.chooser(
-        LOOK_UPS * changed,
+        MOVED * (missed + (CATCH_UP_OVER - 1) * changed) // CATCH_UP_OVER,
         Reads(whole.plans.everything, {}, now, step).rows,
         view.learned.get(view.name, {}),
         GUESSES["sail" if step.warehouse.engine.is_sail else "spark"],
-        CATCHES_UP if are_behind else CLEARLY,
     )
-    return choice if choice.how == FULL else replace(choice, rows=LOOK_UPS * _changed(step, seen, now))
+    return choice if choice.how == FULL else replace(choice, rows=MOVED * missed)
 
 
 def is_anew(step: Step, whole: Anew) -> bool:

@@ -1,6 +1,6 @@
 """Incremental or in full: which flush of a path is cheaper this time.
 
-    cost = a + b * rows read
+    cost = a + b * rows                     rows that are read, those that have moved eight times
 
 for each way, a line through the path's own flushes that went that way. Recent flushes count most; before there are any, a guess that suits
 the engine stands for them, and a way that was not taken for long drifts back to that guess, so that it is tried again. Costs are seconds of
@@ -12,9 +12,8 @@ The same is asked for a view as a whole: path by path, whichever way each of the
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from slackwater.errors import QueryError
 
@@ -25,8 +24,8 @@ FORGOTTEN = 0.95  # and when the other way was taken
 COLD = 0.1  # what the first flush of a way counts, for which an engine generates and compiles code
 WARM = 2.0  # the weight of what was seen of a way, after about five flushes, from which on it is no longer taken for a start
 CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
-CATCHES_UP = 2.0  # for paths that have stayed behind to catch up, they must be expected to be this much cheaper from then on
-LOOK_UPS = 4  # rows that paths read for each row that has changed, before anything is known
+CATCH_UP_OVER = 5  # refreshes, over which it must pay that paths which have stayed behind catch up
+MOVED = 8  # times as much as a row that is read does a row cost that has moved: it is derived, named and compared
 
 Learned = Mapping[str, Sequence[float]]  # by way: weight, and the weighted sums of rows, cost, rows², rows * cost
 COSTS = (2, 4)  # those of them that are costs
@@ -53,7 +52,7 @@ class Choice:
     """Both estimates, the decision, and afterwards the truth."""
 
     how: str
-    rows: int  # that it would read: what the estimates go by
+    rows: int  # what the estimate goes by
     incremental: float
     full: float
     cost: float | None = None
@@ -65,16 +64,13 @@ class Choice:
 
     def __str__(self) -> str:
         spent = "" if self.cost is None else f", took {self.cost:.2f}"
-        spent += "" if self.read is None else f", looked through {self.rows:,} rows, read {self.read:,}"
+        spent += "" if self.read is None else f", read {self.read:,} rows"
         if self.how == FIRST:
             return f"computed for the first time: {self.full:.2f} s expected{spent}"
         return f"{self.how}: {self.incremental:.2f} s expected, {self.full:.2f} in full{spent}"
 
 
-class Chooser(Protocol):
-    """Chooses between flushes that read so many rows. A full one is taken if it costs less than `clearly` times the incremental one."""
-
-    def __call__(self, rows: int, rows_in_full: int, learned: Learned, guess: Guess, clearly: float = CLEARLY) -> Choice: ...
+Chooser = Callable[[int, int, Learned, Guess], Choice]
 
 
 def chooser_named(name: str) -> Chooser:
@@ -87,24 +83,24 @@ def chooser_named(name: str) -> Chooser:
     return CHOOSERS[name]
 
 
-def by_cost(rows: int, rows_in_full: int, learned: Learned, guess: Guess, clearly: float = CLEARLY) -> Choice:
+def by_cost(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -> Choice:
     """The cheaper of two flushes that read so many rows."""
     incremental = _expected(rows, learned.get(INCREMENTAL), guess.fixed, guess.per_row)
     is_warm = learned.get(INCREMENTAL, (0.0,))[0] >= WARM
     full = _expected(rows_in_full, learned.get(FULL), guess.fixed, guess.in_full if is_warm else guess.per_row)
-    if full < clearly * incremental:
+    if full < CLEARLY * incremental:
         return Choice(FULL, rows_in_full, incremental, full)
     return Choice(INCREMENTAL, rows, incremental, full)
 
 
-def _incremental(rows: int, rows_in_full: int, learned: Learned, guess: Guess, clearly: float = CLEARLY) -> Choice:
-    return replace(by_cost(rows, rows_in_full, learned, guess, clearly), how=INCREMENTAL, rows=rows)
+def _incremental(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -> Choice:
+    return replace(by_cost(rows, rows_in_full, learned, guess), how=INCREMENTAL, rows=rows)
 
 
 def _at_random(luck: random.Random) -> Chooser:
-    def choose(rows: int, rows_in_full: int, learned: Learned, guess: Guess, clearly: float = CLEARLY) -> Choice:
+    def choose(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -> Choice:
         how, read = luck.choice(((INCREMENTAL, rows), (FULL, rows_in_full)))
-        return replace(by_cost(rows, rows_in_full, learned, guess, clearly), how=how, rows=read)
+        return replace(by_cost(rows, rows_in_full, learned, guess), how=how, rows=read)
 
     return choose
 
@@ -146,6 +142,6 @@ def _expected(rows: int, sums: Sequence[float] | None, fixed: float, per_row: fl
     ours = (2 * weight, weight * million, weight * (fixed + far), weight * million * million, weight * million * far)
     n, x, y, xx, xy = (ours[i] + (sums[i] if sums else 0.0) for i in range(5))
     spread = n * xx - x * x
-    slope = max(0.0, (n * xy - x * y) / spread)
+    slope = max(per_row, (n * xy - x * y) / spread)  # flushes of about one size tell nothing about larger ones
     fixed = max(0.0, (y - slope * x) / n)
     return fixed + slope * rows

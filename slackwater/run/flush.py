@@ -20,7 +20,7 @@ from slackwater.path import Path
 from slackwater.plan import Column, Node, render
 from slackwater.plan.render import quote
 from slackwater.run.anew import Anew
-from slackwater.run.choice import FIRST, FULL, GUESSES, Choice, Learned, by_cost
+from slackwater.run.choice import FIRST, FULL, GUESSES, MOVED, Choice, Learned, by_cost
 from slackwater.run.compile import AnyPath, Whole
 from slackwater.run.cpu import cpu_seconds
 from slackwater.run.net import Net, changed_rows, columns_read, net_change
@@ -187,7 +187,7 @@ def _statement(
     if seen is None:
         choice = replace(by_cost(reads.rows, reads.rows, {}, guess), how=FIRST)
     else:
-        choice = step.warehouse.chooser(reads.rows, Reads(whole.everything, {}, now, step).rows, learned, guess)
+        choice = step.warehouse.chooser(reads.rows + (MOVED - 1) * reads.moved, Reads(whole.everything, {}, now, step).rows, learned, guess)
     if choice.how == FULL:
         return _in_full(path, whole, now, step, scratch), choice
     return _Change(_text_of(reads, step, scratch), expected_rows(reads.plan, dict(reads.sizes))), replace(choice, read=reads.left)

@@ -61,6 +61,11 @@ class Reads:
         return sum(reading.rows * counts[name] for name, (_, reading) in self.readings.items())
 
     @property
+    def moved(self) -> int:
+        """How many rows have arrived or left, of all that is read."""
+        return sum(reading.rows for name, (_, reading) in self.readings.items() if name.endswith((f"@{ADDED}", f"@{REMOVED}")))
+
+    @property
     def sizes(self) -> tuple[tuple[str, Size], ...]:
         return tuple((name, self._size[name]) for name in self.readings)
 

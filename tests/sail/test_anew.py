@@ -11,10 +11,14 @@ import pytest
 
 import slackwater
 from slackwater import Session
+from slackwater.catalog import View
 from slackwater.errors import QueryError
-from slackwater.run.anew import anew
-from slackwater.run.choice import FULL, INCREMENTAL, Choice, Guess, Learned, by_cost
+from slackwater.run import refresh
+from slackwater.run.anew import anew, choose_for_view
+from slackwater.run.choice import FULL, INCREMENTAL, Choice, chooser_named
+from slackwater.run.compile import Compiled
 from slackwater.run.compiled import compiled
+from slackwater.run.warehouse import Step
 from tests.batch import talking_to
 
 TEXT = """
@@ -26,6 +30,7 @@ WHERE best > (SELECT avg(amount) FROM sales)
 
 @pytest.fixture
 def db(sail_db: Session) -> Session:
+    sail_db._warehouse.chooser = chooser_named("incremental")
     sail_db.sql("CREATE TABLE sales (id BIGINT, region STRING, day INT, amount INT, PRIMARY KEY (id))")
     sail_db.insert("sales", [(n, "EU" if n % 3 else "US", n % 4, n) for n in range(20)])
     sail_db.sql(f"CREATE MATERIALIZED VIEW best WITH (trigger = 'manual') AS {TEXT}")
@@ -34,13 +39,18 @@ def db(sail_db: Session) -> Session:
     return sail_db
 
 
-def going(db: Session, how: str) -> None:
-    """From now on views as a whole go one way, and each path is incremental where it can be."""
+@pytest.fixture
+def going(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """From now on views as a whole go one way."""
 
-    def choose(rows: int, rows_in_full: int, learned: Learned, guess: Guess, clearly: float = 0) -> Choice:
-        return replace(by_cost(rows, rows_in_full, learned, guess), how=how if clearly else INCREMENTAL)  # of paths it is not said
+    def go(how: str) -> None:
+        def choose(step: Step, view: View, form: Compiled) -> Choice | None:
+            choice = choose_for_view(step, view, form)
+            return None if choice is None else replace(choice, how=how)
 
-    db._warehouse.chooser = choose
+        monkeypatch.setattr(refresh, "choose_for_view", choose)
+
+    return go
 
 
 def rows(db: Session) -> list[tuple[Any, ...]]:
@@ -64,8 +74,8 @@ CHANGES: list[Callable[[Session], object]] = [
 ]
 
 
-def test_the_paths_in_between_stay_behind_and_catch_up(db: Session) -> None:
-    going(db, FULL)
+def test_the_paths_in_between_stay_behind_and_catch_up(db: Session, going: Callable[[str], None]) -> None:
+    going(FULL)
     for change in CHANGES[:3]:
         change(db)
         db.sql("REFRESH ALL")
@@ -73,7 +83,7 @@ def test_the_paths_in_between_stay_behind_and_catch_up(db: Session) -> None:
     *below, last = behind(db)
     assert sum(below) > 0 and last == 0
     assert db.sql("DESCRIBE HISTORY best").to_arrow()["how"][0].as_py() == "full"
-    going(db, INCREMENTAL)
+    going(INCREMENTAL)
     CHANGES[3](db)
     db.sql("REFRESH ALL")
     assert len(rows(db)) == 1 and sum(behind(db)) == 0
@@ -82,17 +92,19 @@ def test_the_paths_in_between_stay_behind_and_catch_up(db: Session) -> None:
     rows(db)
 
 
-def test_nothing_new_is_no_work_although_paths_are_behind(db: Session) -> None:
-    going(db, FULL)
+def test_nothing_new_is_no_work_although_paths_are_behind(db: Session, going: Callable[[str], None]) -> None:
+    going(FULL)
     CHANGES[0](db)
     db.sql("REFRESH ALL")
-    going(db, INCREMENTAL)
+    going(INCREMENTAL)
     assert "best: nothing new" in str(db.sql("REFRESH ALL").message)
     assert sum(behind(db)) > 0
 
 
-def test_paths_that_are_behind_outlive_folds_and_restarts(db: Session, sail_session: Any, tmp_path: Path) -> None:
-    going(db, FULL)
+def test_paths_that_are_behind_outlive_folds_and_restarts(
+    db: Session, going: Callable[[str], None], sail_session: Any, tmp_path: Path
+) -> None:
+    going(FULL)
     for change in CHANGES[:2]:
         change(db)
         db.sql("REFRESH ALL")
@@ -100,14 +112,14 @@ def test_paths_that_are_behind_outlive_folds_and_restarts(db: Session, sail_sess
     db.close()
     with talking_to("sail"), slackwater.connect(tmp_path / "warehouse", engine=sail_session) as again:
         for how, change in zip((INCREMENTAL, FULL), CHANGES[2:], strict=True):
-            going(again, how)
+            going(how)
             change(again)
             again.sql("REFRESH ALL")
             rows(again)
 
 
-def test_a_path_that_is_flushed_alone_reads_what_its_sources_keep(db: Session) -> None:
-    going(db, FULL)
+def test_a_path_that_is_flushed_alone_reads_what_its_sources_keep(db: Session, going: Callable[[str], None]) -> None:
+    going(FULL)
     CHANGES[0](db)
     db.sql("REFRESH ALL")
 
@@ -120,7 +132,7 @@ def test_a_path_that_is_flushed_alone_reads_what_its_sources_keep(db: Session) -
     before = sorted(db.sql("SELECT * FROM best"))
     CHANGES[1](db)
     assert sorted(db.sql("SELECT * FROM best")) == before  # answers move at a refresh
-    going(db, INCREMENTAL)
+    going(INCREMENTAL)
     db.sql("REFRESH ALL")
     rows(db)
 
@@ -128,9 +140,9 @@ def test_a_path_that_is_flushed_alone_reads_what_its_sources_keep(db: Session) -
 RATES = "SELECT max(r) AS r FROM (SELECT day, sum(100 div amount) AS r FROM sales WHERE day > 0 GROUP BY day)"
 
 
-def test_what_fails_is_named_as_it_is_path_by_path(db: Session) -> None:
+def test_what_fails_is_named_as_it_is_path_by_path(db: Session, going: Callable[[str], None]) -> None:
     db.sql(f"CREATE MATERIALIZED VIEW rates WITH (trigger = 'manual') AS {RATES}")
-    going(db, FULL)
+    going(FULL)
     db.insert("sales", [(900, "EU", 3, 0)])
     with pytest.raises(QueryError, match=r"division by zero in COUNT\(100 DIV amount\)"):
         db.sql("REFRESH VIEW rates")

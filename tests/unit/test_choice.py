@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from slackwater.errors import QueryError
-from slackwater.run.choice import CATCHES_UP, FIRST, FULL, INCREMENTAL, Guess, Learned, by_cost, chooser_named, learn
+from slackwater.run.choice import FIRST, FULL, INCREMENTAL, Guess, Learned, by_cost, chooser_named, learn
 
 GUESS = Guess(fixed=0.3, per_row=1e-6, in_full=1e-6)
 MILLION = 1_000_000
@@ -44,12 +44,6 @@ def test_a_full_flush_is_tried_once_it_is_known_what_incremental_ones_cost() -> 
         assert by_cost(1000, MILLION, seen({1000: 0.9}, INCREMENTAL, times=times), guess).how == how
     dear = seen({MILLION: 3.0}, FULL, seen({1000: 0.9}, INCREMENTAL), times=1)
     assert by_cost(1000, MILLION, dear, guess).how == INCREMENTAL
-
-
-def test_paths_that_stayed_behind_catch_up_only_for_much_less() -> None:
-    known = seen({1000: 1.0}, INCREMENTAL, seen({MILLION: 1.2}, FULL))
-    assert by_cost(1000, MILLION, known, GUESS).how == INCREMENTAL
-    assert by_cost(1000, MILLION, known, GUESS, CATCHES_UP).how == FULL
 
 
 def test_a_fixed_cost_is_not_taken_for_a_cost_of_rows() -> None:
