@@ -147,4 +147,5 @@ def _alive(group: int) -> bool:
 
 
 def _settings() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT), "RUST_LOG": "off"}
+    # A JVM that is killed within the minute compiles much and runs it once.
+    return {**os.environ, "PYTHONPATH": str(ROOT), "RUST_LOG": "off", "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1"}
