@@ -80,13 +80,14 @@ def choose_for_view(step: Step, view: View, form: Compiled) -> Choice | None:
     missed = changed = _changed(step, _seen(step, form, whole), now)
     if is_anew(step, whole):
         changed = _changed(step, step.cursor(whole.path.name) or {}, now)
+    in_full = Reads(whole.plans.everything, {}, now, step).rows
     choice = step.warehouse.chooser(
         MOVED * (missed + (CATCH_UP_OVER - 1) * changed) // CATCH_UP_OVER,
-        Reads(whole.plans.everything, {}, now, step).rows,
+        in_full,
         view.learned.get(view.name, {}),
         GUESSES["sail" if step.warehouse.engine.is_sail else "spark"],
     )
-    return choice if choice.how == FULL else replace(choice, rows=MOVED * missed)
+    return choice.that_read(in_full, in_full) if choice.how == FULL else replace(choice, rows=MOVED * missed)
 
 
 def is_anew(step: Step, whole: Anew) -> bool:

@@ -56,15 +56,19 @@ class Choice:
     incremental: float
     full: float
     cost: float | None = None
-    read: int | None = None  # rows by the statement, after all that could be left out
+    looked_through: int = 0  # rows of files in which something was looked for, before
+    read: int | None = None  # and those that the statement read, after all that could be left out
 
     def that_took(self, began: float | None, ended: float | None) -> Choice:
         """The choice with what it turned out to cost, if that can be told."""
         return self if began is None or ended is None else replace(self, cost=round(ended - began, 3))
 
+    def that_read(self, looked_through: int, read: int) -> Choice:
+        return replace(self, looked_through=looked_through, read=read)
+
     def __str__(self) -> str:
         spent = "" if self.cost is None else f", took {self.cost:.2f}"
-        spent += "" if self.read is None else f", read {self.read:,} rows"
+        spent += "" if self.read is None else f", looked through {self.looked_through:,} rows, read {self.read:,}"
         if self.how == FIRST:
             return f"computed for the first time: {self.full:.2f} s expected{spent}"
         return f"{self.how}: {self.incremental:.2f} s expected, {self.full:.2f} in full{spent}"

@@ -175,8 +175,9 @@ def _statement(
     guess = GUESSES["sail" if engine.is_sail else "spark"]
     whole = _planned_in_full(path)
     if is_anew:
-        rows = Reads(whole.everything, {}, now, step).rows
-        return _in_full(path, whole, now, step, scratch), replace(by_cost(rows, rows, learned, guess), how=FULL, rows=rows)
+        in_full = Reads(whole.everything, {}, now, step).rows
+        choice = replace(by_cost(0, in_full, learned, guess), how=FULL, rows=in_full)
+        return _in_full(path, whole, now, step, scratch), choice.that_read(in_full, in_full)
     plan = _planned(path, None if seen is None else tuple(moved.items()), known)
     nets: dict[str, Net] = {}
     if plan is not None and seen is not None:
@@ -187,10 +188,11 @@ def _statement(
     if seen is None:
         choice = replace(by_cost(reads.rows, reads.rows, {}, guess), how=FIRST)
     else:
-        choice = step.warehouse.chooser(reads.rows + (MOVED - 1) * reads.moved, Reads(whole.everything, {}, now, step).rows, learned, guess)
-    if choice.how == FULL:
-        return _in_full(path, whole, now, step, scratch), choice
-    return _Change(_text_of(reads, step, scratch), expected_rows(reads.plan, dict(reads.sizes))), replace(choice, read=reads.left)
+        in_full = Reads(whole.everything, {}, now, step).rows
+        choice = step.warehouse.chooser(reads.rows + (MOVED - 1) * reads.moved, in_full, learned, guess)
+        if choice.how == FULL:
+            return _in_full(path, whole, now, step, scratch), choice.that_read(in_full, in_full)
+    return _Change(_text_of(reads, step, scratch), expected_rows(reads.plan, dict(reads.sizes))), choice.that_read(reads.rows, reads.left)
 
 
 def _in_full(path: Path, plans: InFull, now: dict[str, int], step: Step, scratch: str) -> _Statement:
