@@ -22,7 +22,7 @@ from slackwater.delta import OWN, first_flush, whole_flush
 from slackwater.path import Path
 from slackwater.plan import Node, Output, Project, Scan, column
 from slackwater.plan.rename import rename
-from slackwater.run.choice import CATCH_UP_OVER, FULL, GUESSES, MOVED, Choice
+from slackwater.run.choice import CATCH_UP_OVER, FIRST, FULL, GUESSES, MOVED, Choice, by_cost
 from slackwater.run.compile import AnyPath, Compiled
 from slackwater.run.plans import InFull, slim, stored
 from slackwater.run.reads import Reads
@@ -74,18 +74,21 @@ class _Inlined:
 def choose_for_view(step: Step, view: View, form: Compiled) -> Choice | None:
     """Path by path, or past all but the last. None: there is nothing to choose."""
     whole = anew(form.paths, form.buffers)
-    if whole is None or any(step.cursor(path.name) is None for path in form.paths):
+    if whole is None:
         return None
     now = {source: step.traces[source].version for source in whole.sources}
     missed = changed = _changed(step, _seen(step, form, whole), now)
     if is_anew(step, whole):
         changed = _changed(step, step.cursor(whole.path.name) or {}, now)
     in_full = Reads(whole.plans.everything, {}, now, step).rows
+    guess, learned = GUESSES["sail" if step.warehouse.engine.is_sail else "spark"], view.learned.get(view.name, {})
+    if any(step.cursor(path.name) is None for path in form.paths):
+        return replace(by_cost(in_full, in_full, learned, guess), how=FIRST)
     choice = step.warehouse.chooser(
         MOVED * (missed + (CATCH_UP_OVER - 1) * changed) // CATCH_UP_OVER,
         in_full,
-        view.learned.get(view.name, {}),
-        GUESSES["sail" if step.warehouse.engine.is_sail else "spark"],
+        learned,
+        guess,
     )
     return choice.that_read(in_full, in_full) if choice.how == FULL else replace(choice, rows=MOVED * missed)
 

@@ -11,6 +11,7 @@ The same is asked for a view as a whole: path by path, whichever way each of the
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +19,9 @@ from dataclasses import dataclass, replace
 from slackwater.errors import QueryError
 
 INCREMENTAL, FULL = "incremental", "full"
-FIRST = "first"  # of a path's flushes: in full, on an engine that is seldom warm. Nothing is learned from what it costs
+FIRST = "first"  # of a path's flushes: in full, on an engine that is seldom warm
+ONCE_WARM = 1 / 3  # of what the first flush took is what a full one is expected to take later
+GUESSED = 0.3  # what that counts
 FADES = 0.7  # what an older flush still counts when a newer one is seen
 FORGOTTEN = 0.95  # and when the other way was taken
 COLD = 0.1  # what the first flush of a way counts, for which an engine generates and compiles code
@@ -33,18 +36,13 @@ COSTS = (2, 4)  # those of them that are costs
 
 @dataclass(frozen=True)
 class Guess:
-    """What a flush costs before any was seen, in CPU seconds.
-
-    `in_full` is a low guess for rows of full ones, so that they are tried once it is known what incremental ones cost.
-    """
+    """What a flush costs before any was seen, in CPU seconds."""
 
     fixed: float
     per_row: float
-    in_full: float
 
 
-# The medians of TPC-H at scale factor 1, and of full flushes about the cheapest.
-GUESSES = {"sail": Guess(0.03, 1e-7, 4e-8), "spark": Guess(0.3, 2.5e-7, 1e-7)}
+GUESSES = {"sail": Guess(0.03, 1e-7), "spark": Guess(0.3, 2.5e-7)}  # the medians of TPC-H at scale factor 1
 
 
 @dataclass(frozen=True)
@@ -89,9 +87,8 @@ def chooser_named(name: str) -> Chooser:
 
 def by_cost(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -> Choice:
     """The cheaper of two flushes that read so many rows."""
-    incremental = _expected(rows, learned.get(INCREMENTAL), guess.fixed, guess.per_row)
-    is_warm = learned.get(INCREMENTAL, (0.0,))[0] >= WARM
-    full = _expected(rows_in_full, learned.get(FULL), guess.fixed, guess.in_full if is_warm else guess.per_row)
+    incremental = _expected(rows, learned.get(INCREMENTAL), guess)
+    full = _expected(rows_in_full, learned.get(FULL), guess)
     if full < CLEARLY * incremental:
         return Choice(FULL, rows_in_full, incremental, full)
     return Choice(INCREMENTAL, rows, incremental, full)
@@ -115,14 +112,13 @@ CHOOSERS: dict[str, Chooser] = {"cost": by_cost, "incremental": _incremental}
 def learn(choice: Choice, learned: Learned) -> dict[str, list[float]]:
     """What is known after a flush whose cost was seen."""
     if choice.how == FIRST:
-        return {way: list(sums) for way, sums in learned.items()}
+        return {FULL: _sums(choice.rows, ONCE_WARM * (choice.cost or choice.full), GUESSED)}
     before = learned.get(choice.how, (0.0,) * 5)
     if choice.cost is None:
         return {**{way: list(sums) for way, sums in learned.items()}, choice.how: list(before)}
     change = _change(choice, before[0])
     kept = {way: _scaled(sums, FORGOTTEN, change) for way, sums in learned.items() if way != choice.how}
-    rows, weight = float(choice.rows), 1.0 if before[0] else COLD
-    seen = _scaled((1.0, rows, choice.cost, rows * rows, rows * choice.cost), weight)
+    seen = _sums(choice.rows, choice.cost, 1.0 if before[0] > GUESSED else COLD)
     return {**kept, choice.how: [round(FADES * old + new, 6) for old, new in zip(before, seen, strict=True)]}
 
 
@@ -134,18 +130,25 @@ def _change(choice: Choice, weight: float) -> float:
     return min(1.0, max(0.5, choice.cost / expected))
 
 
+def _sums(rows: int, cost: float, weight: float) -> list[float]:
+    """Those of one flush."""
+    return [weight * part for part in (1.0, float(rows), cost, float(rows) * rows, rows * cost)]
+
+
 def _scaled(sums: Sequence[float], weight: float, cost: float = 1.0) -> list[float]:
     """Sums that count for less, of flushes that cost so many times as much."""
     return [weight * part * (cost if at in COSTS else 1.0) for at, part in enumerate(sums)]
 
 
-def _expected(rows: int, sums: Sequence[float] | None, fixed: float, per_row: float) -> float:
+def _expected(rows: int, sums: Sequence[float] | None, guess: Guess) -> float:
     """The line's value. The guess weighs like two old flushes, one that read nothing and one that read a million rows."""
     million, weight = 1e6, 0.1
-    far = fixed + per_row * million
-    ours = (2 * weight, weight * million, weight * (fixed + far), weight * million * million, weight * million * far)
+    far = guess.fixed + guess.per_row * million
+    ours = (2 * weight, weight * million, weight * (guess.fixed + far), weight * million * million, weight * million * far)
     n, x, y, xx, xy = (ours[i] + (sums[i] if sums else 0.0) for i in range(5))
     spread = n * xx - x * x
-    slope = max(per_row, (n * xy - x * y) / spread)  # flushes of about one size tell nothing about larger ones
+    slope = max(0.0, (n * xy - x * y) / spread)
     fixed = max(0.0, (y - slope * x) / n)
-    return fixed + slope * rows
+    usual = math.sqrt(sums[3] / sums[0]) if sums and sums[0] else rows
+    # Flushes of about one size tell little about much larger ones.
+    return fixed + (slope * rows if rows < 2 * usual else slope * usual + max(slope, guess.per_row) * (rows - usual))

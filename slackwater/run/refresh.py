@@ -124,7 +124,7 @@ def refresh_in(step: Step, view: View, statement: str) -> Refreshed:
             fingerprints = {path.name: path.fingerprint for path in form.paths}
             learned = {name: _learned(view, name, choices) for name in (view.name, *fingerprints)}
             step.changes.put(replace(current, answer=answer, error=None, fingerprints=fingerprints, learned=learned))
-    if batches or error is not None:
+    if done or error is not None:
         spent = cpu_seconds(known_for=1.0)
         how = "failed" if error else _how(view, form, choices)
         reason = error.message if error else (form.reason.message if form.reason else "")

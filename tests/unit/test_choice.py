@@ -9,7 +9,7 @@ import pytest
 from slackwater.errors import QueryError
 from slackwater.run.choice import FIRST, FULL, INCREMENTAL, Guess, Learned, by_cost, chooser_named, learn
 
-GUESS = Guess(fixed=0.3, per_row=1e-6, in_full=1e-6)
+GUESS = Guess(fixed=0.3, per_row=1e-6)
 MILLION = 1_000_000
 
 
@@ -38,12 +38,15 @@ def test_what_a_flush_really_costs_is_learned() -> None:
     assert choice.incremental == pytest.approx(9.0, rel=0.2) and choice.full == pytest.approx(2.0, rel=0.2)
 
 
-def test_a_full_flush_is_tried_once_it_is_known_what_incremental_ones_cost() -> None:
-    guess = replace(GUESS, in_full=1e-7)
-    for times, how in ((2, INCREMENTAL), (5, FULL)):
-        assert by_cost(1000, MILLION, seen({1000: 0.9}, INCREMENTAL, times=times), guess).how == how
-    dear = seen({MILLION: 3.0}, FULL, seen({1000: 0.9}, INCREMENTAL), times=1)
-    assert by_cost(1000, MILLION, dear, guess).how == INCREMENTAL
+def test_the_first_flush_tells_what_a_full_one_will_cost_on_a_warm_engine() -> None:
+    first = learn(replace(by_cost(MILLION, MILLION, {}, GUESS), how=FIRST, cost=9.0), {})
+    choice = by_cost(1000, MILLION, first, GUESS)
+    assert choice.full == pytest.approx(3.0, rel=0.2) and choice.incremental == pytest.approx(0.3, rel=0.1)
+
+
+def test_what_a_large_change_costs_is_not_told_by_small_ones() -> None:
+    known = seen({1000: 0.5}, INCREMENTAL)
+    assert by_cost(10 * MILLION, 2 * MILLION, known, GUESS).how == FULL
 
 
 def test_a_fixed_cost_is_not_taken_for_a_cost_of_rows() -> None:
@@ -77,11 +80,6 @@ def test_while_an_engine_warms_up_the_way_not_taken_gets_cheaper_too() -> None:
 def test_a_cost_that_is_not_known_teaches_nothing() -> None:
     choice = by_cost(MILLION, MILLION, {}, GUESS)
     assert choice.cost is None and by_cost(MILLION, MILLION, learn(choice, {}), GUESS).incremental == choice.incremental
-
-
-def test_the_first_flush_teaches_nothing() -> None:
-    known = seen({MILLION: 2.0}, FULL)
-    assert seen({MILLION: 60.0}, FIRST, known) == known
 
 
 def test_an_unknown_way_to_choose_is_refused() -> None:
