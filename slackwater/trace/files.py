@@ -33,8 +33,9 @@ from slackwater.trace.trace import VERSION, File, Reading
 from slackwater.trace.unwritable import HINTS, writing
 from slackwater.trace.write import write_few, write_rows
 
-SMALL = 1 << 20  # bytes of a file that is kept in memory when it was read
+SMALL = 1 << 20  # bytes of a file that is kept in memory when it was read, or written here
 ROOM = 64 << 20  # bytes of what is kept so, and as many of what was found in larger files
+COLUMN = 1 << 10  # bytes that a column takes in memory beside its values, however few they are
 RETIRED = "_retired"  # the mark of a batch that readers of an older snapshot may still be reading
 
 
@@ -76,7 +77,7 @@ class Files:
 
     def batch_directory(self, trace: str, step: str) -> str:
         """Where a step writes its batch of a trace."""
-        return str(self.root / "traces" / quote(trace, safe="") / step)
+        return f"{self.root}/traces/{quote(trace, safe='')}/{step}"
 
     def full(self, file: File) -> str:
         return f"{self.root}/{file.path}"
@@ -94,7 +95,10 @@ class Files:
         """A few rows that arrive, with the first and the last of their numbers, as one file of a batch."""
         path = f"{directory}/{SIDE}={ADDED}/part-0.parquet"
         size, crc = write_few(rows, path)
-        return File(os.path.relpath(path, self.root), rows.num_rows, size, ids, crc)
+        file = File(path.removeprefix(f"{self.root}/"), rows.num_rows, size, ids, crc)
+        if size <= SMALL:
+            self._keep(file, _copied(rows))  # the next refresh reads them, and so does a fold
+        return file
 
     def sync(self, directories: Iterable[str]) -> None:
         """Have all that was written below these directories on the disk, whoever wrote it: what is acknowledged survives a power loss."""
@@ -162,8 +166,11 @@ class Files:
             with self._reading(file):
                 known = contents(self.full(file), None if file.bytes <= SMALL else columns)
             if file.bytes <= SMALL:
-                self._tables.put(file.path, known, known.nbytes)
+                self._keep(file, known)
         return known if columns is None else known.select([name for name in columns if name in known.column_names])
+
+    def _keep(self, file: File, rows: pa.Table) -> None:
+        self._tables.put(file.path, rows, rows.get_total_buffer_size() + COLUMN * rows.num_columns)
 
     def _found(self, file: File, columns: list[str], column: str, keys: np.ndarray) -> pa.Table:
         """The rows of one file in which a column has one of some keys. Views of one source often ask for the same."""
@@ -256,6 +263,12 @@ class Files:
         """The directories that no (trace, step) in the store names."""
         real = {(quote(trace, safe=""), step) for trace, step in known}
         return [str(step) for step in sorted((self.root / "traces").glob("*/*")) if (step.parent.name, step.name) not in real]
+
+
+def _copied(rows: pa.Table) -> pa.Table:
+    """The same rows in memory of their own: who gave them may write over theirs, or have cut them from something large."""
+    copies = [pa.ipc.read_record_batch(batch.serialize(), rows.schema) for batch in rows.to_batches()]
+    return pa.Table.from_batches(copies, rows.schema)
 
 
 def _remaining(rows: pa.Table, left: pa.Table, later: bool) -> pa.Table:

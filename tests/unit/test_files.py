@@ -16,6 +16,7 @@ from slackwater.plan import Column
 from slackwater.trace import VERSION, Batch, Files, Reading, Trace, folder_at
 from slackwater.trace import contents as found_by_keys
 from slackwater.trace.contents import Found
+from slackwater.trace.files import COLUMN
 
 # A group that comes, changes twice and goes, beside one that stays: what arrived and what left, batch by batch.
 HISTORY: tuple[tuple[dict[str, int], dict[str, int]], ...] = (
@@ -108,6 +109,40 @@ def test_a_file_that_was_read_and_is_gone_is_missed(written: tuple[Files, Trace]
     os.remove(files.full(trace.batches[0].added[0]))
     with pytest.raises(WarehouseError, match="is missing"):
         files.rows(trace.at(1))
+
+
+def test_a_few_rows_are_known_once_they_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files, numbers = Files(tmp_path), np.arange(3)
+    rows = pa.table({"a": pa.array(numbers), "list": [[1], None, [2, 3]], ID: [1, 2, 3], VERSION: [1, 1, 1]})
+    file = files.write_few(rows, files.batch_directory("t", "s1"), (1, 3))
+    expected = rows.to_pylist()
+    numbers[:] = 7  # the memory is that of who gave the rows
+    assert Files(tmp_path).contents(file, None).to_pylist() == expected
+    monkeypatch.setattr("slackwater.trace.files.contents", None)  # nobody reads the file
+    assert files.contents(file, None).to_pylist() == expected
+    os.remove(files.full(file))
+    with pytest.raises(WarehouseError, match="is missing"):
+        files.contents(file, None)
+
+
+def test_of_a_large_table_only_the_few_rows_stay_in_memory(tmp_path: Path) -> None:
+    files, large = Files(tmp_path), pa.table({"a": range(1_000_000), ID: range(1_000_000), VERSION: [1] * 1_000_000})
+    file = files.write_few(large.slice(500_000, 3), files.batch_directory("t", "s1"), (500_000, 500_002))
+    assert files.contents(file, None).equals(large.slice(500_000, 3))
+    assert files.contents(file, None).get_total_buffer_size() < 10_000
+
+
+def test_small_tables_in_memory_count_with_all_that_they_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slackwater.trace.files.ROOM", 3 * 4 * COLUMN)
+    files = Files(tmp_path)
+    written = [
+        files.write_few(pa.table({"a": [n], "b": [n], ID: [n], VERSION: [n]}), files.batch_directory("t", f"s{n}"), (n, n))
+        for n in range(5)
+    ]
+    monkeypatch.setattr("slackwater.trace.files.contents", lambda path, columns: pytest.fail(f"{path} is read"))
+    assert files.contents(written[-1], None).num_rows == 1
+    with pytest.raises(pytest.fail.Exception):
+        files.contents(written[0], None)
 
 
 def test_rows_are_written_by_their_side(tmp_path: Path) -> None:
