@@ -157,7 +157,7 @@ def _has_news(step: Step, form: Compiled) -> bool:
 def run_schedule(warehouse: Warehouse) -> None:
     """After a change: flush what the schedule says is due. What fails here is reported by the next refresh."""
     with warehouse.writing:
-        snapshot = warehouse.catalog.snapshot()
+        snapshot = warehouse.catalog.known  # which is that of the change: every insert runs through here, and nobody else writes
         views = in_order([view.name for view in snapshot.views], snapshot)
         if not views:
             return

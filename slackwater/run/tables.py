@@ -35,7 +35,8 @@ def insert_rows(name: str, data: Any, warehouse: Warehouse, statement: str = "in
         if not isinstance(table, Table):
             table = warehouse.catalog.snapshot().table(name)
         rows = pa.concat_tables(to_arrow(data, arrow_schema(table.columns)))
-        if rows.nbytes <= FEW_BYTES:
+        # The first is quickly known, and counts all of a large table that the rows are cut from.
+        if rows.get_total_buffer_size() <= FEW_BYTES or rows.nbytes <= FEW_BYTES:
             return insert_few(Arrival(table, rows, statement), warehouse)
     arriving = Arriving()
 

@@ -133,6 +133,18 @@ def test_statements_of_literals_are_inserted_together_too(db: slackwater.Session
     assert (line["statement"], line["added"]) == ("8 inserts together", 8)
 
 
+def test_few_rows_of_a_large_table_are_inserted_together(db: slackwater.Session, together: None) -> None:
+    large = many(200_000)
+    assert not in_threads(*(lambda first=first: db.insert("events", large.slice(first, 5)) for first in range(0, 40, 5)))
+    assert batches(db, "events") == 1 and ids(db, "events") == list(range(40))
+
+
+def test_few_rows_that_are_wide_are_a_step_of_their_own(db: slackwater.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Group, "ask", lambda *_: pytest.fail("they wait for others"))
+    db.insert("events", pa.table({"id": range(40), "text": ["x" * (1 << 20)] * 40}))
+    assert list(db.sql("SELECT count(*), min(length(text)) FROM events")) == [(40, 1 << 20)]
+
+
 def test_rows_for_several_tables_share_a_commit(db: slackwater.Session, together: None) -> None:
     steps = db._warehouse.catalog.snapshot().number
     works = [lambda n=n: db.insert("orders", [(n, "EU", n)]) if n % 2 else db.insert("events", [(n, "x")]) for n in range(THREADS)]
