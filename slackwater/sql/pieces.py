@@ -7,10 +7,13 @@ just enough of the language to tell code from strings, quoted names and comments
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Self
 
 from slackwater.errors import Place, QueryError
+
+SHORT = 2000  # characters of a text whose parts are remembered
 
 
 class Piece(str):
@@ -50,8 +53,17 @@ def is_complete(text: str) -> bool:
     return not kinds or kinds[-1] == ";"
 
 
-def scan(text: str) -> Iterator[tuple[str, Place]]:
+def scan(text: str) -> Sequence[tuple[str, Place]]:
     """The text's parts: `word`, `sign` (one character), `string`, `name` (quoted), `comment`, `;`."""
+    return _scanned(text) if len(text) <= SHORT else tuple(_parts(text))
+
+
+@lru_cache(maxsize=128)  # on its way a statement is scanned more than once, and one with parameters comes again and again
+def _scanned(text: str) -> Sequence[tuple[str, Place]]:
+    return tuple(_parts(text))
+
+
+def _parts(text: str) -> Iterator[tuple[str, Place]]:
     at = 0
     while at < len(text):
         match = _PART.match(text, at)

@@ -28,6 +28,7 @@ from slackwater.sql.kinds import (
     Statement,
     Update,
 )
+from slackwater.sql.pieces import SHORT
 from slackwater.sql.statements import is_complete, parse, relations_in, rename_relations, split, substitute
 
 S = TypeVar("S", bound=Statement)
@@ -98,6 +99,13 @@ def test_a_comment_alone_is_no_statement() -> None:
 )
 def test_a_statement_is_complete_with_its_semicolon(text: str, complete: bool) -> None:
     assert is_complete(text) is complete
+
+
+@pytest.mark.parametrize("text", ["SELECT 'a", f"SELECT 1 {' ' * SHORT} 'a"], ids=["short", "long"])
+def test_a_string_that_is_not_closed_is_told_every_time(text: str) -> None:
+    for _ in range(2):
+        with pytest.raises(QueryError, match="this string is not closed"):
+            split(text)
 
 
 @pytest.mark.parametrize("text", ["SELECT 'abc", 'SELECT "abc', "SELECT `abc", "SELECT 1 /* abc"])
