@@ -44,14 +44,14 @@ def write_fold(trace: Trace, range: Range, warehouse: Warehouse) -> Batch:
     files, directory = warehouse.files, warehouse.files.batch_directory(trace.name, id)
     replaced = range.of(trace)
     try:
+        # A fold gives its file a checksum of its own: what is wrong by now would be right from then on. Also what is known from memory.
+        files.check((file for batch in replaced for file in (*batch.added, *batch.removed)), deep=True)
         if sum(batch.bytes for batch in replaced) <= SMALL and sum(batch.rows for batch in replaced) <= FEW:
             for side in _sides(range):
                 reading = trace.part(side, range.after, range.upto)
                 if reading.files:
                     files.write_folded(reading, range.upto, directory, side)
         else:
-            # A fold gives its file a checksum of its own: what is wrong by now would be right from then on.
-            files.check((file for batch in replaced for file in (*batch.added, *batch.removed)), deep=True)
             warehouse.engine.write(_statement(trace, range, warehouse), directory)
         batch = Batch(range.upto, id, *files.sealed(directory))
         files.sync([directory])
