@@ -136,10 +136,11 @@ def folder(warehouse: Path) -> Check:
 def catalog(warehouse: Path) -> Check:
     """SQLite's own check of the store."""
     from slackwater.catalog.pairing import mark_of
+    from slackwater.trace import place_at
 
     try:
         store = _open_store(warehouse)
-        if store is None and (mark := mark_of(warehouse)):
+        if store is None and (mark := mark_of(place_at(warehouse))):
             return Check("catalog", "warn", f"it is at {mark['store']}", "give its URL with --store")
         if store is None:
             return Check("catalog", "ok", "none yet")

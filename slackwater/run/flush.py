@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,7 +58,7 @@ class _Statement:
         if self.rows is not None and self.rows <= FEW:
             few = warehouse.engine.few(self.text, (Column(SIDE, "string"), Column(ID, "string"), *path.columns))
         if few is None:
-            warehouse.engine.write(self.text.replace(NO_VERSION, f"CAST({version} AS BIGINT) AS {VERSION}"), directory)
+            warehouse.engine.write(self.text.replace(NO_VERSION, f"CAST({version} AS BIGINT) AS {VERSION}"), directory, warehouse.files)
         else:
             versions = pa.repeat(pa.scalar(version, pa.int64()), len(few))
             warehouse.files.write_sides(few.append_column(VERSION, versions), directory)
@@ -101,8 +100,7 @@ def _scratch(path: AnyPath, step: Step) -> Iterator[str]:
     try:
         yield directory
     finally:
-        if os.path.exists(directory):
-            step.warehouse.files.remove(directory)
+        step.warehouse.files.remove(directory)
 
 
 def _clock(step: Step) -> float | None:

@@ -52,7 +52,7 @@ def write_fold(trace: Trace, range: Range, warehouse: Warehouse) -> Batch:
         else:
             # A fold gives its file a checksum of its own: what is wrong by now would be right from then on.
             files.check((file for batch in replaced for file in (*batch.added, *batch.removed)), deep=True)
-            warehouse.engine.write(_statement(trace, range, warehouse), directory)
+            warehouse.engine.write(_statement(trace, range, warehouse), directory, files)
         batch = Batch(range.upto, id, *files.sealed(directory))
         files.sync([directory])
     except BaseException:
