@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/ready
 
-.PHONY: help demo test test-postgres test-cluster conformance lint format cases fuzz mutants chaos profile-refresh peers clean
+.PHONY: help demo test test-postgres test-cluster test-places conformance lint format cases fuzz mutants chaos profile-refresh peers clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -23,14 +23,18 @@ demo: $(READY) ## the car plant: data arrives, views move, and what each step co
 	$(RUN) -m examples.car_plant
 
 test: $(READY) ## everything that must hold and needs no server, in under 20 minutes on two cores
-	$(RUN) -m pytest -m "not postgres and not cluster" --numprocesses 2 --dist loadgroup $(ARGS)
+	$(RUN) -m pytest -m "not postgres and not cluster and not places" --numprocesses 2 --dist loadgroup $(ARGS)
 
 test-postgres: $(READY) ## shared warehouses, on PostgreSQL servers of the tests' own
-	$(RUN) -m pytest -m postgres --numprocesses 2 $(ARGS)
+	$(RUN) -m pytest -m "postgres and not places" --numprocesses 2 $(ARGS)
 
 test-cluster: $(READY) ## on a Spark cluster of the tests' own, then through Spark Connect; some of the cases, EVERY=1 for all
 	for place in cluster connect; do SLACKWATER_EVERY=$(or $(EVERY),18) $(RUN) -m pytest --spark $$place -k "spark and not sail" \
 		tests/spark/test_cluster.py tests/spark/test_few_rows.py tests/spark/test_given_session.py tests/test_cases.py $(ARGS) || exit; done
+
+test-places: $(READY) ## warehouses in S3 and HDFS, on servers of the tests' own, which Go and Maven fetch once, in some minutes
+	$(RUN) -m tests.places.servers
+	$(RUN) -m pytest -m places $(ARGS)
 
 conformance: $(READY) ## every case file on Spark, and on Sail under every schedule
 	SLACKWATER_EVERY=1 $(RUN) -m pytest --numprocesses 2 --dist loadgroup tests/test_cases.py $(ARGS)
@@ -67,5 +71,5 @@ peers: ## install the systems that benchmarks compare with, each into an environ
 	.peers/duckdb/bin/python -m pip install --quiet --disable-pip-version-check duckdb
 
 clean: ## remove what was installed and measured
-	rm -rf $(VENV) .peers build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .chaos spark-warehouse metastore_db derby.log
+	rm -rf $(VENV) .peers .places build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .chaos spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

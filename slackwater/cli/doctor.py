@@ -54,8 +54,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _chosen(options: argparse.Namespace) -> tuple[Callable[[Path], Check], ...]:
-    """Engines are left out when it has to be quick; a catalog on a server has checks of its own."""
+    """Engines are left out when it has to be quick; a catalog on a server has checks of its own, and so has a warehouse."""
+    from slackwater.trace import place_at
+
     checks = CHECKS if options.quick else (*CHECKS[:3], *ENGINES, *CHECKS[3:])
+    if "://" in place_at(options.warehouse).name:
+        from slackwater.cli.shared import reached
+
+        checks = tuple(reached if check is folder else check for check in checks if check is not disk)
     if options.store is None:
         return checks
     from slackwater.cli.shared import shared_checks
