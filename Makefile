@@ -7,7 +7,8 @@ READY := $(VENV)/ready
 VENV42 := .venv42
 SPARK42 := 'pyspark[connect]>=4.2,<4.3'
 
-.PHONY: help demo test test-postgres test-spark42 test-cluster conformance lint format cases fuzz mutants chaos profile-refresh peers clean
+.PHONY: help demo test test-postgres test-spark42 test-cluster test-places conformance lint format cases fuzz mutants chaos profile-refresh \
+	peers clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -33,18 +34,22 @@ demo: $(READY) ## the car plant: data arrives, views move, and what each step co
 	$(RUN) -m examples.car_plant
 
 test: $(READY) ## everything that must hold and needs no server, in under 20 minutes on two cores
-	$(RUN) -m pytest -m "not postgres and not cluster" --numprocesses 2 --dist loadgroup $(ARGS)
+	$(RUN) -m pytest -m "not postgres and not cluster and not places" --numprocesses 2 --dist loadgroup $(ARGS)
 
 test-postgres: $(READY) ## shared warehouses, on PostgreSQL servers of the tests' own
-	$(RUN) -m pytest -m postgres --numprocesses 2 $(ARGS)
+	$(RUN) -m pytest -m "postgres and not places" --numprocesses 2 $(ARGS)
 
 test-spark42: $(VENV42)/ready ## on Spark 4.2, in an environment of its own; some of the cases, EVERY=1 for all
-	SLACKWATER_EVERY=$(or $(EVERY),6) $(VENV42)/bin/python -m pytest -m "not postgres and not cluster" -k "not on_sail" \
+	SLACKWATER_EVERY=$(or $(EVERY),6) $(VENV42)/bin/python -m pytest -m "not postgres and not cluster and not places" -k "not on_sail" \
 		--numprocesses 2 --dist loadgroup tests/unit tests/spark tests/test_cases.py $(ARGS)
 
 test-cluster: $(READY) ## on a Spark cluster of the tests' own, then through Spark Connect; some of the cases, EVERY=1 for all
 	for place in cluster connect; do SLACKWATER_EVERY=$(or $(EVERY),18) $(RUN) -m pytest --spark $$place -k "spark and not sail" \
 		tests/spark/test_cluster.py tests/spark/test_few_rows.py tests/spark/test_given_session.py tests/test_cases.py $(ARGS) || exit; done
+
+test-places: $(READY) ## warehouses in S3 and HDFS, on servers of the tests' own, which Go and Maven fetch once, in some minutes
+	$(RUN) -m tests.places.servers
+	$(RUN) -m pytest -m places $(ARGS)
 
 conformance: $(READY) ## every case file on Spark, and on Sail under every schedule
 	SLACKWATER_EVERY=1 $(RUN) -m pytest --numprocesses 2 --dist loadgroup tests/test_cases.py $(ARGS)
@@ -81,5 +86,5 @@ peers: ## install the systems that benchmarks compare with, each into an environ
 	.peers/duckdb/bin/python -m pip install --quiet --disable-pip-version-check duckdb
 
 clean: ## remove what was installed and measured
-	rm -rf $(VENV) $(VENV42) .peers build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .chaos spark-warehouse metastore_db derby.log
+	rm -rf $(VENV) $(VENV42) .peers .places build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .chaos spark-warehouse metastore_db derby.log
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -27,7 +27,7 @@ from slackwater.run.warehouse import Warehouse
 from slackwater.spark import start
 from slackwater.sql import kinds, parse, substitute
 from slackwater.sql.bind import bind
-from slackwater.trace import folder_at
+from slackwater.trace import place_at
 
 
 def connect(
@@ -54,11 +54,11 @@ def connect(
     chooser = chooser_named(choose or os.environ.get("SLACKWATER_CHOOSE", "cost"))
     chosen = schedule_named(schedule)
     folds = folding_named(folding)
-    folder = folder_at(warehouse)
-    catalog = store_named(store, folder)
+    place = place_at(warehouse)
+    catalog = store_named(store, place)
     running = start(engine)
     try:
-        opened = Warehouse(folder, catalog, running, chosen, read_only, wait, chooser)
+        opened = Warehouse(place, catalog, running, chosen, read_only, wait, chooser)
         fold_when(folds, opened)
         return Session(opened)
     except BaseException:

@@ -13,6 +13,7 @@ from slackwater.cli.output import Output
 from slackwater.errors import SlackwaterError
 from slackwater.run.check import check
 from slackwater.run.progress import in_words
+from slackwater.trace import place_at
 
 
 def run(options: argparse.Namespace) -> int:
@@ -39,5 +40,5 @@ def run(options: argparse.Namespace) -> int:
 
 def _store(options: argparse.Namespace) -> str | None:
     """The environment's is for warehouses whose catalog is not in their folder; a backup has it there."""
-    url: str | None = options.store or (os.environ.get("SLACKWATER_STORE") or None if mark_of(options.warehouse) else None)
+    url: str | None = options.store or (os.environ.get("SLACKWATER_STORE") or None if mark_of(place_at(options.warehouse)) else None)
     return url

@@ -54,8 +54,14 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _chosen(options: argparse.Namespace) -> tuple[Callable[[Path], Check], ...]:
-    """Engines are left out when it has to be quick; a catalog on a server has checks of its own."""
+    """Engines are left out when it has to be quick; a catalog on a server has checks of its own, and so has a warehouse."""
+    from slackwater.trace import place_at
+
     checks = CHECKS if options.quick else (*CHECKS[:3], *ENGINES, *CHECKS[3:])
+    if "://" in place_at(options.warehouse).name:
+        from slackwater.cli.shared import reached
+
+        checks = tuple(reached if check is folder else check for check in checks if check is not disk)
     if options.store is None:
         return checks
     from slackwater.cli.shared import shared_checks
@@ -136,10 +142,11 @@ def folder(warehouse: Path) -> Check:
 def catalog(warehouse: Path) -> Check:
     """SQLite's own check of the store."""
     from slackwater.catalog.pairing import mark_of
+    from slackwater.trace import place_at
 
     try:
         store = _open_store(warehouse)
-        if store is None and (mark := mark_of(warehouse)):
+        if store is None and (mark := mark_of(place_at(warehouse))):
             return Check("catalog", "warn", f"it is at {mark['store']}", "give its URL with --store")
         if store is None:
             return Check("catalog", "ok", "none yet")

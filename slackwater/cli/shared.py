@@ -1,4 +1,4 @@
-"""The doctor's checks of a warehouse whose catalog is on a server."""
+"""The doctor's checks of a warehouse whose catalog is on a server, or all of it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,17 @@ from pathlib import Path
 from slackwater.catalog import reading_catalog, store_named
 from slackwater.cli.doctor import Check, told_writer
 from slackwater.errors import WarehouseError
+from slackwater.trace import place_at
+
+
+def reached(warehouse: Path) -> Check:
+    """In the place of `disk` and `folder`: whether the server that holds the warehouse answers."""
+    try:
+        place = place_at(warehouse)
+        batches = place.batches()
+    except WarehouseError as problem:
+        return Check("warehouse", "fail", problem.message, problem.hint or "")
+    return Check("warehouse", "ok", f"{place.name}, {len(batches)} batches")
 
 
 def shared_checks(url: str) -> tuple[Callable[[Path], Check], ...]:

@@ -21,7 +21,7 @@ from slackwater.catalog.pairing import mark_of
 from slackwater.catalog.store_file import FILE, copy_store, is_backup, mark, writer
 from slackwater.errors import WarehouseError
 from slackwater.run.progress import FileDone, Listener, in_words
-from slackwater.trace import Damaged, File, Files
+from slackwater.trace import Damaged, File, Files, folder_of, place_at
 from slackwater.trace.durable import MISSING, PIECE, sync
 
 ATTEMPTS = 5  # a writer that folds faster than we copy would keep us for ever
@@ -43,7 +43,7 @@ class Copied:
 
 def backup(warehouse: Path, target: Path, tell: Listener) -> Copied:
     """Copy a warehouse as it is now, whoever writes it meanwhile."""
-    warehouse, target = warehouse.absolute(), target.absolute()
+    warehouse, target = folder_of(warehouse, "what is copied"), folder_of(target, "a backup")
     _refuse_shared(warehouse)
     _named(warehouse)  # it is there, and of our format
     _refuse_target(warehouse, target)
@@ -64,7 +64,7 @@ def backup(warehouse: Path, target: Path, tell: Listener) -> Copied:
 
 def restore(source: Path, warehouse: Path, replace: bool, tell: Listener) -> Copied:
     """Make a warehouse of a backup. All of it is verified before anything takes the place of what is there."""
-    source, warehouse = source.absolute(), warehouse.absolute()
+    source, warehouse = folder_of(source, "a backup"), folder_of(warehouse, "what is restored")
     _named(source)  # it is there, and of our format
     if not is_backup(source):
         raise WarehouseError(f"{source} is not a backup", hint="slackwater backup makes one")
@@ -99,7 +99,7 @@ def _named(root: Path) -> tuple[File, ...]:
 
 def _refuse_shared(root: Path) -> None:
     """Folder and schema would have to be of one moment."""
-    if mark := mark_of(root):
+    if mark := mark_of(place_at(root)):
         raise WarehouseError(
             f"the catalog of the warehouse at {root} is on a server, {mark['store']}: backup and restore do not support that yet",
             hint="close the writer; pg_dump of the schema and a copy of the folder are then a copy of the warehouse",

@@ -129,7 +129,7 @@ def write_query(step: Step, table: Table, query: str, names: Sequence[str] | Non
         removed = f"SELECT '{REMOVED}', old.{ID}, {listed_old}, {version} FROM {old_rows} AS old LEFT SEMI JOIN ({rows}) AS new ON {on}"
         added += f"\nUNION ALL {removed}"
     directory = step.directory(table.name.lower())
-    engine.write(added, directory)
+    engine.write(added, directory, step.warehouse.files)
     return _next_id(step, directory, table.next_id)
 
 
@@ -141,7 +141,8 @@ def write_actions(step: Step, table: Table, rows: str) -> int:
     version = f"CAST({step.next_version(table.name.lower())} AS BIGINT) AS {VERSION}"
     id = f"CASE side WHEN '{REMOVED}' THEN {ID} ELSE {table.next_id} + monotonically_increasing_id() END AS {ID}"
     directory = step.directory(table.name.lower())
-    step.warehouse.engine.write(f"SELECT side AS {SIDE}, {id}, {values}, {version} FROM ({sides}) WHERE {shown}", directory)
+    statement = f"SELECT side AS {SIDE}, {id}, {values}, {version} FROM ({sides}) WHERE {shown}"
+    step.warehouse.engine.write(statement, directory, step.warehouse.files)
     return _next_id(step, directory, table.next_id)
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from slackwater.catalog import Catalog, Snapshot, View, reading_catalog, store_named
 from slackwater.catalog.store_file import defects
 from slackwater.errors import SlackwaterError
 from slackwater.run.progress import FileDone, Listener, in_words
-from slackwater.trace import Damaged, File, Files
+from slackwater.trace import Damaged, File, Files, folder_of, place_at
 
 
 @dataclass(frozen=True)
@@ -26,15 +23,16 @@ class Report:
     notes: tuple[str, ...] = ()
 
 
-def check(root: Path, url: str | None, fast: bool, tell: Listener) -> Report:
+def check(warehouse: str | os.PathLike[str], url: str | None, fast: bool, tell: Listener) -> Report:
     """Look at everything; when `fast`, at files only by their sizes. `url` is where the catalog is, if it is not in the folder."""
-    store = store_named(url, root)
-    wrong = [] if store.shared else defects(root)  # a server sees to its own files
+    place = place_at(warehouse)
+    store = store_named(url, place)
+    wrong = [] if store.shared else defects(folder_of(place, "a catalog"))  # a server sees to its own files
     if wrong:
         return Report(0, 0, tuple(f"the catalog is damaged: {defect}" for defect in wrong))
     try:
-        with reading_catalog(store, root) as catalog:
-            return _report(catalog, Files(root), fast, tell)
+        with reading_catalog(store, place) as catalog:
+            return _report(catalog, Files(place), fast, tell)
     except SlackwaterError as problem:
         if store.shared:  # perhaps it cannot be reached, which is no damage
             raise
@@ -46,7 +44,7 @@ def _report(catalog: Catalog, files: Files, fast: bool, tell: Listener) -> Repor
     named = snapshot.files
     size, seen, problems = sum(file.bytes for file in named), 0, []
     for number, file in enumerate(named, start=1):
-        what = files.damage(file, deep=not fast) or (None if fast else _footer(files.full(file), file))
+        what = files.damage(file, deep=not fast) or (None if fast else files.footer_damage(file))
         # What was folded away meanwhile is named no longer.
         if what is not None and file in catalog.snapshot().files:
             problems.append(Damaged(file.path, what).message)
@@ -54,14 +52,6 @@ def _report(catalog: Catalog, files: Files, fast: bool, tell: Listener) -> Repor
         tell(FileDone("checking", number, len(named), seen, size))
     problems += _lost_versions(snapshot)
     return Report(len(named), size, tuple(problems), tuple(_notes(files, catalog.snapshot(), named)))
-
-
-def _footer(path: str, file: File) -> str | None:
-    try:
-        rows = pq.read_metadata(path).num_rows
-    except (pa.ArrowException, OSError) as problem:
-        return f"cannot be read: {problem}"
-    return f"has {rows} rows, {file.rows} were written" if rows != file.rows else None
 
 
 def _lost_versions(snapshot: Snapshot) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -66,7 +65,7 @@ class _Change:
         few = _few(self.text, path, step) if self.rows is not None and self.rows <= FEW else None
         if few is None:
             version = f"CAST({step.next_version(path.name)} AS BIGINT) AS {VERSION}"
-            step.warehouse.engine.write(self.text.replace(NO_VERSION, version), directory)
+            step.warehouse.engine.write(self.text.replace(NO_VERSION, version), directory, step.warehouse.files)
         else:
             _write_few(few, path, directory, step)
 
@@ -151,8 +150,7 @@ def _scratch(path: AnyPath, step: Step) -> Iterator[str]:
     try:
         yield directory
     finally:
-        if os.path.exists(directory):
-            step.warehouse.files.remove(directory)
+        step.warehouse.files.remove(directory)
 
 
 def clock(step: Step) -> float | None:

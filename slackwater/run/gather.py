@@ -56,13 +56,14 @@ class Gather:
 
     def _fetched(self, engine: Engine, files: Files, directory: str) -> Reading:
         name = engine.register(f"{self.trace.name}@gathered", self.trace, self.kept, files, hidden=True)
-        keys = engine.name_keys(f"{self.trace.name}@keys", np.frombuffer(self.keys, np.int64), self.column.type, f"{directory}-keys")
+        keys = engine.name_keys(f"{self.trace.name}@keys", np.frombuffer(self.keys, np.int64), self.column.type, files, f"{directory}-keys")
         columns = ", ".join(quote(name) for name in dict.fromkeys((*self.columns, ID, VERSION)))
         hint = "/*+ BROADCAST(few) */ " if engine.takes_hints else ""
         engine.write(
             f"SELECT '{ADDED}' AS {SIDE}, {columns} FROM {quote(name)}\n"
             f"LEFT SEMI JOIN (SELECT {hint}key FROM {quote(keys)} AS few) ON {quote(self.column.name)} = key",
             directory,
+            files,
         )
         return Reading(files.written(directory)[0])
 

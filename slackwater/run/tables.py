@@ -107,7 +107,7 @@ def delete(statement: Delete, warehouse: Warehouse) -> Changed:
         if statement.where is not None:
             rows += f" WHERE {readable(statement.where, step.before, warehouse)}"
         with checked([statement.where], f"{quote(table.name)} AS {quote(alias)}", step):
-            warehouse.engine.write(rows, step.directory(table.name.lower()))
+            warehouse.engine.write(rows, step.directory(table.name.lower()), warehouse.files)
         return table.next_id
 
     return change_table(statement.table, warehouse, statement.text, "delete", write, _texts(statement.where))

@@ -26,4 +26,4 @@ def vacuum(warehouse: Warehouse) -> str:
 
 
 def _usage(warehouse: Warehouse) -> int:
-    return warehouse.files.usage([str(warehouse.files.root)])
+    return warehouse.files.usage([warehouse.files.place.name])

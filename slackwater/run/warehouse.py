@@ -7,7 +7,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from slackwater.catalog import Catalog, Changes, Done, Lease, Snapshot, Store, Unsettled, check_pair
@@ -18,7 +17,7 @@ from slackwater.run.keys import KeysOfTables
 from slackwater.run.progress import Event, Listener
 from slackwater.run.schedule import Schedule
 from slackwater.spark import Engine
-from slackwater.trace import Batch, File, Files, Trace
+from slackwater.trace import Batch, File, Files, Place, Trace
 
 if TYPE_CHECKING:
     from slackwater.run.arrivals import Arrival
@@ -31,7 +30,7 @@ class Warehouse:
 
     def __init__(
         self,
-        root: Path,
+        place: Place,
         store: Store,
         engine: Engine,
         schedule: Schedule,
@@ -39,7 +38,7 @@ class Warehouse:
         wait: float = 0.0,
         chooser: Chooser = by_cost,
     ) -> None:
-        self.files = Files(root)
+        self.files = Files(place)
         self.engine = engine
         self.schedule = schedule
         self.chooser = chooser
@@ -62,7 +61,7 @@ class Warehouse:
             if not read_only:
                 self.lease = Lease(store, wait)
                 undo.callback(self.lease.release)
-            check_pair(self.catalog, self.files.root, read_only)
+            check_pair(self.catalog, self.files.place, read_only)
             if not read_only:
                 self.recover()
             undo.pop_all()
@@ -205,8 +204,7 @@ class Step:
         """Make it real, or leave nothing of it behind. What it wrote is on the disk before the store says that it exists."""
         assert self.warehouse.lease is not None
         self.warehouse.files.sync(self._directories)
-        for directory in self._retired:
-            self.warehouse.files.retire(directory)  # before they are: an end right after the commit must not cost a reader its files
+        self.warehouse.files.retire(self._retired)  # before they are: an end right after the commit must not cost a reader its files
         # From here on the files may be those of real batches, also if we are interrupted: nothing but a plain refusal removes them. What
         # then remains without being real, the next opening removes.
         written, self._directories = self._directories, []

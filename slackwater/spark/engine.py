@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -16,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.delta import ID, SIDE
@@ -26,10 +24,9 @@ from slackwater.plan.nodes import Expression
 from slackwater.plan.render import quote, sql
 from slackwater.spark.arrow import arrow_schema
 from slackwater.spark.failures import reading_files, translated, writing_files
-from slackwater.spark.parquet import read_parquet, write_parquet
+from slackwater.spark.parquet import read_parquet, sail_uri, write_parquet
 from slackwater.spark.read_by import ReadBy, names_in
 from slackwater.trace import VERSION, File, Files, Reading, Trace
-from slackwater.trace.unwritable import writing
 
 FEW = 64
 # Up to here the rows of a reading go along with the statement. Spark runs a job for every file scan below a broadcast, and what
@@ -184,7 +181,7 @@ class Engine:
     def _parquet(self, of: Sequence[Any], columns: Sequence[Column], files: Files) -> DataFrame:
         paths = [files.full(file) for file in of]
         if self.is_sail:
-            return self.spark.read.schema(_ddl(columns)).parquet(*paths)
+            return self.spark.read.schema(_ddl(columns)).parquet(*map(sail_uri, paths))
         return read_parquet(self.spark, _ddl(columns), paths)
 
     def _known(self, name: str) -> object:
@@ -211,15 +208,13 @@ class Engine:
         except Exception:
             return True
 
-    def name_keys(self, name: str, keys: np.ndarray, type_: str, directory: str) -> str:
+    def name_keys(self, name: str, keys: np.ndarray, type_: str, files: Files, directory: str) -> str:
         """Give a list of keys, in a column called `key`, a name; `directory` is a place for them, if they need one."""
         number = pa.array(keys, pa.int64())
         rows = pa.table({"key": number.cast(pa.int32()).cast(pa.date32()) if type_ == "date" else number})
         if self.is_sail:
-            with writing(directory):
-                os.makedirs(directory, exist_ok=True)
-                pq.write_table(rows, f"{directory}/keys.parquet")
-            return self.name_frame(name, self.spark.read.parquet(f"{directory}/keys.parquet"))
+            files.write_arrow(rows, directory)
+            return self.name_frame(name, self._parquet(files.written(directory)[0], (Column("key", type_),), files))
         with translated(name):
             return self.name_frame(name, self.spark.createDataFrame(rows))
 
@@ -272,14 +267,14 @@ class Engine:
         rows = self.arrow(f"EXPLAIN {statement}").to_pylist()
         return "\n".join(str(value) for row in rows for value in row.values())
 
-    def write(self, statement: str, directory: str) -> None:
+    def write(self, statement: str, directory: str, files: Files) -> None:
         """A flush: its rows as Parquet below `directory`, arrivals and departures in folders of their own."""
         with writing_files(directory), self._running(statement):
             rows = self.spark.sql(statement)
             if self.is_sail:
-                rows.write.mode("overwrite").partitionBy(SIDE).parquet(directory)
+                rows.write.mode("overwrite").partitionBy(SIDE).parquet(sail_uri(directory))
             else:
-                write_parquet(rows, directory, self.is_spread)
+                write_parquet(rows, directory, files, self.is_spread)
 
 
 def _ddl(columns: Sequence[Column]) -> str:

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 from slackwater.delta import SIDE
 from slackwater.errors import WarehouseError
-from slackwater.trace import rows_below
+from slackwater.trace import Files
 
 READING = {"ignoreMissingFiles": "false", "ignoreCorruptFiles": "false"}
 
@@ -31,7 +31,7 @@ def read_parquet(spark: SparkSession, schema: str, paths: Iterable[str]) -> Data
     return spark.read.schema(schema).options(**READING).parquet(*map(_uri, paths))
 
 
-def write_parquet(rows: DataFrame, directory: str, spread: bool) -> None:
+def write_parquet(rows: DataFrame, directory: str, files: Files, spread: bool) -> None:
     """Rows as files below a directory, each side in a folder of its own. If machines are `spread`, see that what they wrote is there."""
     counted: Any = None
     if spread:
@@ -40,17 +40,21 @@ def write_parquet(rows: DataFrame, directory: str, spread: bool) -> None:
     rows.write.mode("overwrite").options(**WRITING).partitionBy(SIDE).parquet(_uri(directory))
     if spread:
         # Where Spark sees beforehand that there will be no rows, there is nothing to count either.
-        check_arrived(counted.get.get("rows", 0), directory)
+        check_arrived(counted.get.get("rows", 0), files.rows_below(directory))
 
 
 def _uri(path: str) -> str:
     """A cluster takes a path without a scheme for one of its default file system, which often is HDFS."""
-    return f"file://{path}"
+    return f"file://{path}" if path.startswith("/") else path
 
 
-def check_arrived(written: int, directory: str) -> None:
-    """Compare what an engine says that it wrote below a directory with what is there."""
-    arrived = rows_below(directory)
+def sail_uri(path: str) -> str:
+    """Sail takes paths as they are, and decodes URLs. A trace's name has percent signs of its own."""
+    return path if path.startswith("/") else path.replace("%", "%25")
+
+
+def check_arrived(written: int, arrived: int) -> None:
+    """Compare what an engine says that it wrote with what is there."""
     if arrived != written:
         raise WarehouseError(
             f"the cluster wrote {written} rows, and {arrived} are in the warehouse",

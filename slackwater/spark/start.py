@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from slackwater.errors import WarehouseError
 from slackwater.spark.engine import Engine
 from slackwater.spark.java import find_java
+from slackwater.trace.remote import endpoint_of_s3
 
 LOG = Path(__file__).with_name("log4j2.properties")
 
@@ -91,6 +92,9 @@ def _spark(master: str) -> Engine:
     builder = SparkSession.builder.master(master).appName("slackwater")
     for key, value in {**SETTINGS, **(LOCAL_SETTINGS if master.startswith("local") else {})}.items():
         builder = builder.config(key, value)
+    if endpoint_of_s3():
+        # Spark takes the endpoint itself from the environment. A server of one's own has buckets in paths, not in names of hosts.
+        builder = builder.config("spark.hadoop.fs.s3a.path.style.access", "true")
     builder = builder.config("spark.sql.warehouse.dir", os.path.join(tempfile.gettempdir(), "slackwater-spark"))
     spark = builder.getOrCreate()
     return Engine(spark, "spark", (lambda: None) if shared else spark.stop)
@@ -113,6 +117,8 @@ def _sail() -> Engine:
     logging.getLogger("pyspark.sql.connect").setLevel(logging.ERROR)
     for name, value in SAIL_SETTINGS.items():
         os.environ.setdefault(name, value)
+    if (endpoint_of_s3() or "").startswith("http://"):
+        os.environ.setdefault("AWS_ALLOW_HTTP", "true")
     os.environ.setdefault("RUST_LOG", "off")  # what fails is raised; set it to see the server's own log
     server = SparkConnectServer(port=0)
     server.start(background=True)

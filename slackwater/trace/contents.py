@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from slackwater.trace.place import Place
 from slackwater.trace.spans import as_numbers, leaf_at, spans_of_group
 
 BATCH = 1 << 16  # rows that are looked at together
 
 
-def contents(path: str, columns: list[str] | None) -> pa.Table:
+def contents(source: Any, columns: list[str] | None) -> pa.Table:
     """The rows of a file. Spark writes a TIMESTAMP as INT96 if it is not told otherwise, and Arrow takes that for a time without a zone."""
-    file = _opened(path)
+    file = _opened(source)
     return _with_zones(file.read(columns=columns), file)
 
 
@@ -25,6 +27,7 @@ def contents(path: str, columns: list[str] | None) -> pa.Table:
 class Found:
     """The rows of a file in which a column of whole numbers or dates has one of some keys: where they are, and what was read of them."""
 
+    place: Place
     path: str
     column: str
     keys: np.ndarray  # which ascend
@@ -32,8 +35,8 @@ class Found:
     rows: pa.Table
 
     @classmethod
-    def find(cls, path: str, column: str, keys: np.ndarray) -> Found:
-        file = _opened(path)
+    def find(cls, place: Place, path: str, column: str, keys: np.ndarray) -> Found:
+        file = _opened(place.source(path))
         keyring, places, found = _Keyring(keys), [], [file.schema_arrow.empty_table().select([column])]
         for group in range(file.num_row_groups):
             if _may_hold(file.metadata, group, column, keys):
@@ -44,7 +47,7 @@ class Found:
                     if len(at):
                         found.append(pa.table(batch.take(pa.array(at))))
                 places.append((group, np.concatenate(here)))
-        return cls(path, column, keys, tuple(places), pa.concat_tables(found))
+        return cls(place, path, column, keys, tuple(places), pa.concat_tables(found))
 
     @property
     def size(self) -> int:
@@ -64,12 +67,12 @@ class Found:
 
     def reading(self, columns: Iterable[str]) -> Found:
         """The same rows, with these columns too, as far as the file has them."""
-        file = _opened(self.path)
+        file = _opened(self.place.source(self.path))
         more = [name for name in columns if name in file.schema_arrow.names and name not in self.rows.column_names]
         if not more:
             return self
         plain = file.schema_arrow
-        file = _opened(self.path, _repeated(file, more))
+        file = _opened(self.place.source(self.path), _repeated(file, more))
         found = [file.schema_arrow.empty_table().select(more)]
         for group, places in self.places:
             if len(places):
@@ -104,8 +107,8 @@ class _Keyring:
         return found if not values.null_count else found[values.is_valid().to_numpy(zero_copy_only=False)[found]]
 
 
-def _opened(path: str, repeated: Iterable[str] = ()) -> pq.ParquetFile:
-    return pq.ParquetFile(path, coerce_int96_timestamp_unit="us", read_dictionary=list(repeated))
+def _opened(source: Any, repeated: Iterable[str] = ()) -> pq.ParquetFile:
+    return pq.ParquetFile(source, coerce_int96_timestamp_unit="us", read_dictionary=list(repeated))
 
 
 def _repeated(file: pq.ParquetFile, names: list[str]) -> list[str]:

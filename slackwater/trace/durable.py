@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
+from functools import lru_cache, reduce
 from pathlib import Path
 from urllib.parse import unquote
 
 from slackwater.errors import WarehouseError
+from slackwater.trace.place import Place
 
 MISSING = "is missing"
+DIFFERS = "is not what was written: its checksum differs"
 PIECE = 1 << 20
 AT_ONCE = 8  # a disk writes what is synced together about as fast as one file alone
 FEW_BYTES = 1 << 20  # up to here a checksum takes no longer than to ask another thread for it
@@ -43,33 +45,28 @@ def sync(paths: Iterable[str | Path]) -> None:
     list(_pool(os.getpid()).map(_sync, paths))
 
 
-def checksum(path: str | os.PathLike[str]) -> int:
-    crc = 0
-    with open(path, "rb") as file:
-        while piece := file.read(PIECE):
-            crc = zlib.crc32(piece, crc)
-    return crc
+def checksum(pieces: Iterable[bytes]) -> int:
+    return reduce(lambda crc, piece: zlib.crc32(piece, crc), pieces, 0)
 
 
-def checksums(paths: Iterable[str]) -> Iterator[int]:
-    """The checksums of some files, in their order."""
-    known = list(paths)
-    if len(known) < 2 or sum(os.stat(path).st_size for path in known) < FEW_BYTES:
-        return map(checksum, known)
-    return _pool(os.getpid()).map(checksum, known)
+def checksums(place: Place, files: Mapping[str, int]) -> Iterable[int]:
+    """The checksums of some files with their sizes, in their order."""
+    if len(files) < 2 or sum(files.values()) < FEW_BYTES:
+        return [checksum(place.pieces(path)) for path in files]
+    return _pool(os.getpid()).map(lambda path: checksum(place.pieces(path)), files)
 
 
-def damage(path: str | os.PathLike[str], bytes: int, crc: int | None) -> str | None:
+def damage(place: Place, path: str, bytes: int, crc: int | None) -> str | None:
     """What is wrong with a file, if it should have this many bytes and, unless that is None, this checksum."""
     try:
-        size = os.stat(path).st_size
+        size = place.facts(path).bytes
         if size != bytes:
             return f"has {size} bytes, {bytes} were written"
-        return "is not what was written: its checksum differs" if crc is not None and checksum(path) != crc else None
+        return DIFFERS if crc is not None and checksum(place.pieces(path)) != crc else None
     except FileNotFoundError:
         return MISSING
     except OSError as problem:
-        return f"cannot be read: {problem.strerror}"
+        return f"cannot be read: {problem.strerror or problem}"
 
 
 def _sync(path: str | Path) -> None:

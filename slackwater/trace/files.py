@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -24,67 +24,49 @@ import pyarrow.parquet as pq
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
 from slackwater.delta.conditions import Wanted
 from slackwater.delta.spans import Spans
-from slackwater.errors import WarehouseError
 from slackwater.trace.contents import Found, contents
-from slackwater.trace.durable import Damaged, checksums, damage, sync
+from slackwater.trace.disk import Disk
+from slackwater.trace.durable import DIFFERS, MISSING, Damaged, checksum, checksums, damage
+from slackwater.trace.place import Facts, Place, folder_of, place_at
 from slackwater.trace.recent import Recent
 from slackwater.trace.spans import leaf_at, matching, spans_in
 from slackwater.trace.trace import VERSION, File, Reading
-from slackwater.trace.unwritable import HINTS, writing
 from slackwater.trace.write import write_few, write_rows
 
 SMALL = 1 << 20  # bytes of a file that is kept in memory when it was read, or written here
 ROOM = 64 << 20  # bytes of what is kept so, and as many of what was found in larger files
 COLUMN = 1 << 10  # bytes that a column takes in memory beside its values, however few they are
+_SIDE = re.compile(rf"{SIDE}=(\w+)/[^/]+\.parquet")
 RETIRED = "_retired"  # the mark of a batch that readers of an older snapshot may still be reading
-
-
-def folder_at(place: str | os.PathLike[str]) -> Path:
-    """The folder that a warehouse is in. `file://` may stand before it."""
-    scheme = re.match(r"([a-z][a-z0-9+.-]+):/", str(place))  # a Path has made one slash of two
-    if scheme is None:
-        return Path(place)
-    if scheme[1] != "file":
-        raise WarehouseError(
-            f'a warehouse cannot be at "{scheme[1]}://" yet', hint="use a folder; for a cluster, one on a disk that all machines share"
-        )
-    return Path("/" + str(place).removeprefix("file:").lstrip("/"))
 
 
 class Files:
     """The files below one warehouse."""
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
-        self.root = Path(root).absolute()
+    def __init__(self, warehouse: str | os.PathLike[str] | Place) -> None:
+        self.place = place_at(warehouse)
         self._tables: Recent[pa.Table] = Recent(ROOM)
         self._finds: Recent[Found] = Recent(ROOM)
 
     def create(self) -> None:
-        """Make the warehouse's folders, or say why that cannot be."""
-        folders = (self.root / "traces", *(self.root / "traces").parents)
-        new = [folder for folder in folders if not folder.exists()]
-        try:
-            folders[0].mkdir(parents=True, exist_ok=True)
-        except OSError as problem:
-            hint = HINTS.get(problem.errno or 0)
-            raise WarehouseError(f"cannot create the warehouse at {self.root}: {problem.strerror}", hint=hint) from problem
-        if not os.access(self.root, os.W_OK):
-            raise WarehouseError(
-                f"cannot write to the warehouse at {self.root}", hint="open it with read_only=True, or check its permissions"
-            )
-        with writing(self.root):
-            sync(folder.parent for folder in new)
+        """Make what the warehouse needs, or say why that cannot be."""
+        self.place.create()
+
+    @property
+    def root(self) -> Path:
+        """The folder of a warehouse on a disk."""
+        return folder_of(self.place, "this")
 
     def batch_directory(self, trace: str, step: str) -> str:
         """Where a step writes its batch of a trace."""
-        return f"{self.root}/traces/{quote(trace, safe='')}/{step}"
+        return f"{self.place.name}/traces/{quote(trace, safe='')}/{step}"
 
     def full(self, file: File) -> str:
-        return f"{self.root}/{file.path}"
+        return f"{self.place.name}/{file.path}"
 
     def write_arrow(self, rows: pa.Table | Iterable[pa.Table], directory: str, side: str = ADDED) -> None:
         """Rows on their way to a batch, whole or piece by piece."""
-        write_rows([rows] if isinstance(rows, pa.Table) else rows, Path(directory) / f"{SIDE}={side}")
+        write_rows([rows] if isinstance(rows, pa.Table) else rows, f"{directory}/{SIDE}={side}", self.place)
 
     def write_sides(self, rows: pa.Table, directory: str) -> None:
         """Rows that tell their side, on their way to a batch."""
@@ -94,33 +76,25 @@ class Files:
     def write_few(self, rows: pa.Table, directory: str, ids: tuple[int, int]) -> File:
         """A few rows that arrive, with the first and the last of their numbers, as one file of a batch."""
         path = f"{directory}/{SIDE}={ADDED}/part-0.parquet"
-        size, crc = write_few(rows, path)
-        file = File(path.removeprefix(f"{self.root}/"), rows.num_rows, size, ids, crc)
+        size, crc = write_few(rows, path, self.place)
+        file = File(self._relative(path), rows.num_rows, size, ids, crc)
         if size <= SMALL:
             self._keep(file, _copied(rows))  # the next refresh reads them, and so does a fold
         return file
 
     def sync(self, directories: Iterable[str]) -> None:
         """Have all that was written below these directories on the disk, whoever wrote it: what is acknowledged survives a power loss."""
-        paths: set[str] = set()
-        for directory in directories:
-            if os.path.isdir(directory):
-                trace = os.path.dirname(directory)
-                paths |= {os.path.dirname(trace), trace, directory}
-                # Not all that is there: an attempt that an engine has given up may still be writing beside.
-                for side in (entry.path for entry in os.scandir(directory) if entry.name.startswith(f"{SIDE}=")):
-                    paths |= {side, *(entry.path for entry in os.scandir(side))}
-        with writing(self.root):
-            sync(paths)
+        self.place.sync(directories)
 
     def damage(self, file: File, deep: bool = False) -> str | None:
         """What is wrong with a file, by its size and, when `deep`, by its checksum."""
-        return damage(self.full(file), file.bytes, file.crc if deep else None)
+        return damage(self.place, self.full(file), file.bytes, file.crc if deep else None)
 
     def check(self, files: Iterable[File], deep: bool = False) -> None:
         """Before an engine reads them: one that misses a file may take it for empty."""
-        for file in files:
-            if (what := self.damage(file, deep)) is not None:
+        looked_at = tuple(files)
+        for file, what in zip(looked_at, self.place.each(lambda file: self.damage(file, deep), looked_at), strict=False):
+            if what is not None:
                 raise Damaged(file.path, what)
 
     def write_folded(self, reading: Reading, version: int, directory: str, side: str) -> None:
@@ -164,15 +138,17 @@ class Files:
 
     def _read(self, files: Iterable[File], columns: list[str] | None) -> pa.Table:
         # File by file: a folder's name in a path must not become a column.
-        return pa.concat_tables([self.contents(file, columns) for file in files], promote_options="permissive")
+        found = self.place.each(lambda file: self.contents(file, columns), tuple(files))
+        return pa.concat_tables(found, promote_options="permissive")
 
     def contents(self, file: File, columns: list[str] | None) -> pa.Table:
         """The rows of one file, which is as it was written."""
         known = self._tables.get(file.path)
-        self.check([file], deep=known is None)
-        if known is None:
+        if known is not None:
+            self.check([file])
+        else:
             with self._reading(file):
-                known = contents(self.full(file), None if file.bytes <= SMALL else columns)
+                known = contents(self._sound(file), None if file.bytes <= SMALL else columns)
             if file.bytes <= SMALL:
                 self._keep(file, known)
         return known if columns is None else known.select([name for name in columns if name in known.column_names])
@@ -180,13 +156,28 @@ class Files:
     def _keep(self, file: File, rows: pa.Table) -> None:
         self._tables.put(file.path, rows, rows.get_total_buffer_size() + COLUMN * rows.num_columns)
 
+    def _sound(self, file: File) -> Any:
+        """What to read a file from, which is as it was written. From a server it comes once, for its checksum and for its rows."""
+        if isinstance(self.place, Disk):
+            self.check([file], deep=True)
+            return self.full(file)
+        try:
+            data = b"".join(self.place.pieces(self.full(file)))
+        except FileNotFoundError:
+            raise Damaged(file.path, MISSING) from None
+        if len(data) != file.bytes:
+            raise Damaged(file.path, f"has {len(data)} bytes, {file.bytes} were written")
+        if file.crc is not None and checksum([data]) != file.crc:
+            raise Damaged(file.path, DIFFERS)
+        return pa.BufferReader(data)
+
     def _found(self, file: File, columns: list[str], column: str, keys: np.ndarray) -> pa.Table:
         """The rows of one file in which a column has one of some keys. Views of one source often ask for the same."""
         self.check([file])
         with self._reading(file):
             found = self._finds.get((file.path, column))
             if found is None or not found.has(keys):
-                found = Found.find(self.full(file), column, keys)
+                found = Found.find(self.place, self.full(file), column, keys)
             found = found.reading(columns)
         self._finds.put((file.path, column), found, found.size)
         present = [name for name in columns if name in found.rows.column_names]
@@ -197,7 +188,7 @@ class Files:
         try:
             yield
         except (pa.ArrowException, OSError) as problem:
-            raise Damaged(file.path, f"cannot be read: {problem}") from problem
+            raise self.place.is_away(problem) or Damaged(file.path, f"cannot be read: {problem}") from problem
 
     def may_hold(self, file: File, wanted: Wanted) -> bool:
         """Whether a file may have a row whose values all are among those wanted. A file that cannot be read may: who reads it says so."""
@@ -210,9 +201,17 @@ class Files:
     def spans(self, file: File, column: str) -> Spans | None:
         """Where the values of a column lie in a file, by its footer; None if that cannot be told."""
         try:
-            return spans_in(self.full(file), column)
+            return spans_in(self.place, self.full(file), column)
         except (pa.ArrowException, OSError):
             return None
+
+    def footer_damage(self, file: File) -> str | None:
+        """What is wrong with the footer of a file."""
+        try:
+            rows = pq.read_metadata(self.place.source(self.full(file))).num_rows
+        except (pa.ArrowException, OSError) as problem:
+            return f"cannot be read: {problem}"
+        return f"has {rows} rows, {file.rows} were written" if rows != file.rows else None
 
     def ids(self, files: Iterable[File]) -> list[int]:
         """The identities in a few small files."""
@@ -221,56 +220,59 @@ class Files:
 
     def written(self, directory: str) -> tuple[tuple[File, ...], tuple[File, ...]]:
         """The files of a batch that was written below `directory`: those of arrivals, those of departures. Empty files do not count."""
-        return self._side(directory, ADDED), self._side(directory, REMOVED)
+        found = self._written(directory)
+        added, removed = (tuple(file for side, file in found if side == wanted) for wanted in (ADDED, REMOVED))
+        return added, removed
 
     def sealed(self, directory: str) -> tuple[tuple[File, ...], tuple[File, ...]]:
         """The same, with checksums."""
         added, removed = self.written(directory)
-        sums = checksums(self.full(file) for file in (*added, *removed))
+        sums = iter(checksums(self.place, {self.full(file): file.bytes for file in (*added, *removed)}))
         added, removed = (tuple(replace(file, crc=next(sums)) for file in side) for side in (added, removed))
         return added, removed
 
-    def _side(self, directory: str, side: str) -> tuple[File, ...]:
-        folder = Path(directory) / f"{SIDE}={side}"
-        if not folder.is_dir():
-            return ()
-        found = []
-        for path in sorted(folder.glob("*.parquet")):
-            facts = pq.read_metadata(path)
-            if facts.num_rows:
-                found.append(File(str(path.relative_to(self.root)), facts.num_rows, path.stat().st_size, _ids(facts)))
-        return tuple(found)
+    def rows_below(self, directory: str) -> int:
+        """How many rows were written below a directory, by the footers of its files."""
+        return sum(file.rows for _, file in self._written(directory))
+
+    def _written(self, directory: str) -> list[tuple[str, File]]:
+        """All files of a batch, with their sides. What lies deeper is of attempts that an engine has given up."""
+        listed = sorted(self.place.below(directory).items())
+        found = [(side[1], path, facts) for path, facts in listed if (side := _SIDE.fullmatch(path.removeprefix(f"{directory}/")))]
+
+        def read(each: tuple[str, str, Facts]) -> tuple[str, File]:
+            side, path, known = each
+            facts = pq.read_metadata(self.place.source(path))
+            return side, File(self._relative(path), facts.num_rows, known.bytes, _ids(facts))
+
+        return [(side, file) for side, file in self.place.each(read, found) if file.rows]
 
     def remove(self, directory: str) -> None:
-        shutil.rmtree(directory, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            Path(directory).parent.rmdir()  # the last batch of a trace takes its folder with it
+        self.place.remove(directory)
 
-    def retire(self, directory: str) -> None:
-        """Mark a batch that no snapshot will name from now on."""
-        with writing(directory), contextlib.suppress(FileNotFoundError):
-            (Path(directory) / RETIRED).touch()
+    def retire(self, directories: Iterable[str]) -> None:
+        """Mark batches that no snapshot will name from now on."""
+        for _ in self.place.each(self.place.mark, [f"{directory}/{RETIRED}" for directory in directories]):
+            pass
 
     def retired(self, directory: str) -> float | None:
         """When a batch was retired; None if it was not."""
         try:
-            return (Path(directory) / RETIRED).stat().st_mtime
+            return self.place.facts(f"{directory}/{RETIRED}").since
         except FileNotFoundError:
             return None
 
     def usage(self, directories: Iterable[str]) -> int:
         """How many bytes there are below some directories."""
-        found = 0
-        for folder, _, names in (each for directory in directories for each in os.walk(directory)):
-            for name in names:
-                with contextlib.suppress(FileNotFoundError):  # gone while we look
-                    found += os.stat(os.path.join(folder, name)).st_size
-        return found
+        return sum(facts.bytes for directory in directories for facts in self.place.below(directory).values())
 
     def orphans(self, known: Iterable[tuple[str, str]]) -> list[str]:
         """The directories that no (trace, step) in the store names."""
-        real = {(quote(trace, safe=""), step) for trace, step in known}
-        return [str(step) for step in sorted((self.root / "traces").glob("*/*")) if (step.parent.name, step.name) not in real]
+        real = {self.batch_directory(trace, step) for trace, step in known}
+        return [directory for directory in self.place.batches() if directory not in real]
+
+    def _relative(self, path: str) -> str:
+        return path.removeprefix(f"{self.place.name}/")
 
 
 def _copied(rows: pa.Table) -> pa.Table:
@@ -284,11 +286,6 @@ def _remaining(rows: pa.Table, left: pa.Table, later: bool) -> pa.Table:
     found = pc.index_in(rows[ID], value_set=left[ID].cast(rows[ID].type).combine_chunks())
     compare = pc.greater_equal if later else pc.less_equal
     return rows.filter(pc.fill_null(compare(rows[VERSION], left[VERSION].take(found)), True))
-
-
-def rows_below(directory: str) -> int:
-    """How many rows were written below a directory, by the footers of its files."""
-    return sum(pq.read_metadata(path).num_rows for path in Path(directory).glob(f"{SIDE}=*/*.parquet"))
 
 
 def _ids(facts: pq.FileMetaData) -> tuple[int, int] | None:

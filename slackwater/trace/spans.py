@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from slackwater.delta.spans import MOST, Spans, Words, apart
+from slackwater.trace.place import Place
 
 _EPOCH = datetime.date(1970, 1, 1)
 
@@ -68,14 +69,20 @@ def _matches(values: pa.ChunkedArray, wanted: Spans | Words) -> pa.ChunkedArray 
 
 
 @lru_cache(maxsize=1 << 16)
-def spans_in(path: str, column: str) -> Spans | None:
+def spans_in(place: Place, path: str, column: str) -> Spans | None:
     """The spans of a column in a file, by its footer; None if that does not tell. A file never changes."""
-    facts = pq.read_metadata(path)
+    facts = _footer(place, path)
     groups = [spans_of_group(facts, group, column) for group in range(facts.num_row_groups)]
     told = [spans for spans in groups if spans is not None]
     if len(told) < len(groups) or leaf_at(facts, column) is None:
         return None
     return Spans(apart(span for spans in told for span in spans.spans), any(spans.nulls for spans in told))
+
+
+@lru_cache(maxsize=1 << 10)
+def _footer(place: Place, path: str) -> pq.FileMetaData:
+    """Several columns of a file are often asked for."""
+    return pq.read_metadata(place.source(path))
 
 
 def spans_of_group(facts: pq.FileMetaData, group: int, column: str) -> Spans | None:

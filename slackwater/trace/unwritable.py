@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 from collections.abc import Iterator
 
 from slackwater.errors import WarehouseError
 
+_OF_HDFS = re.compile(r'^RPCError\("[^"]*", "(.*?)(?:, inode|\\n|")')
+_OF_S3 = re.compile(r"AWS Error (\w+) during \w+ operation(?: \(.*?\))?: (.*)", re.S)
 _FREE = "free some space there, and where the engine keeps its temporary files"
 _ALLOW = "check its permissions, and that its disk is mounted for writing"
 HINTS = {
@@ -28,7 +31,8 @@ class Unwritable(WarehouseError):
     """What a step was to write could not be written, and nothing of it was kept. The same session goes on when the cause is gone."""
 
     def __init__(self, place: str | os.PathLike[str], code: int | None, said: str) -> None:
-        hint = HINTS.get(code, "check its disk") if code is not None else "check its disk and its permissions"
+        unknown = "check its server and your permissions" if "://" in str(place) else "check its disk and its permissions"
+        hint = HINTS.get(code, "check its disk") if code is not None else unknown
         super().__init__(f"cannot write to {place}: {said}", hint=f"{hint}; nothing was changed, so run the statement again afterwards")
         self.code = code
 
@@ -39,5 +43,16 @@ def writing(place: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as problem:
-        code = problem.errno
-        raise Unwritable(place, code, (os.strerror(code) if code else str(problem)).lower()) from problem
+        raise Unwritable(place, problem.errno, said_by(problem)) from problem
+
+
+def said_by(problem: Exception) -> str:
+    """What the operating system says, or a server; of what S3 and HDFS say, the reason."""
+    if code := getattr(problem, "errno", None):
+        return os.strerror(code).lower()
+    if found := _OF_S3.search(str(problem)):
+        code, reason = found[1].replace("_", " ").lower(), re.sub(r"\s*\(Request ID: .*", "", found[2]).strip().rstrip(".")
+        return code if reason == "No response body" else f"{code} ({reason})"
+    if found := _OF_HDFS.search(str(problem)):
+        return found[1].lower()
+    return str(problem).lower()

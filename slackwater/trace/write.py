@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, cycle
-from pathlib import Path
 from queue import Queue
 from threading import Event
 from typing import Any
@@ -21,6 +20,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from slackwater.delta import ID
+from slackwater.trace.place import Place
 from slackwater.trace.unwritable import writing
 
 ROWS = 1 << 17  # of a row group, unless it has too many bytes
@@ -30,31 +30,27 @@ FEW = 1000  # rows, to which nothing is worth the time that it takes to set up
 SAMPLE = 4096  # rows, by which a column's encoding is chosen
 
 
-def write_rows(pieces: Iterable[pa.Table], folder: Path) -> None:
+def write_rows(pieces: Iterable[pa.Table], folder: str, place: Place) -> None:
     """Write pieces of one schema as a few files in a folder; none if there is no row."""
     groups = row_groups(pieces)
     first = next(groups, None)
     if first is None:
         return
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
     second = next(groups, None)
     if second is None:
-        _write([first], folder / "part-0.parquet", first)
+        _write([first], f"{folder}/part-0.parquet", first, place)
     else:
-        _write_side_by_side(chain((first, second), groups), folder, first)
+        _write_side_by_side(chain((first, second), groups), folder, first, place)
 
 
-def write_few(rows: pa.Table, path: str) -> tuple[int, int]:
+def write_few(rows: pa.Table, path: str, place: Place) -> tuple[int, int]:
     """Write a few rows as one file. It is made in memory, so that its size and its checksum are known without a look at the disk."""
     made = pa.BufferOutputStream()
     with _writer(made, rows) as writer:
         writer.write_table(rows)
     data = made.getvalue()
     with writing(path):
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "xb") as file:
-            file.write(data)
+        place.write(path, data)
     return data.size, zlib.crc32(data)
 
 
@@ -84,14 +80,14 @@ def cut(piece: pa.Table) -> Iterator[pa.Table]:
         yield piece.slice(start, size)
 
 
-def _write_side_by_side(groups: Iterable[pa.Table], folder: Path, like: pa.Table) -> None:
+def _write_side_by_side(groups: Iterable[pa.Table], folder: str, like: pa.Table, place: Place) -> None:
     queues: list[Queue[pa.Table | None]] = [Queue(maxsize=1) for _ in range(AT_ONCE)]
     failed = Event()
 
-    def write(queue: Queue[pa.Table | None], path: Path) -> None:
+    def write(queue: Queue[pa.Table | None], path: str) -> None:
         try:
             if (group := queue.get()) is not None:
-                _write(chain((group,), iter(queue.get, None)), path, like)
+                _write(chain((group,), iter(queue.get, None)), path, like, place)
         except BaseException:
             failed.set()
             while queue.get() is not None:  # or who hands out would wait for ever
@@ -99,7 +95,7 @@ def _write_side_by_side(groups: Iterable[pa.Table], folder: Path, like: pa.Table
             raise
 
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="slackwater-write") as pool:
-        writing = [pool.submit(write, queue, folder / f"part-{number}.parquet") for number, queue in enumerate(queues)]
+        writing = [pool.submit(write, queue, f"{folder}/part-{number}.parquet") for number, queue in enumerate(queues)]
         try:
             for group, queue in zip(groups, cycle(queues), strict=False):
                 if failed.is_set():
@@ -112,13 +108,13 @@ def _write_side_by_side(groups: Iterable[pa.Table], folder: Path, like: pa.Table
             each.result()
 
 
-def _write(groups: Iterable[pa.Table | None], path: Path, like: pa.Table) -> None:
-    with writing(path), _writer(path, like) as writer:
+def _write(groups: Iterable[pa.Table | None], path: str, like: pa.Table, place: Place) -> None:
+    with writing(path), place.sink(path) as sink, _writer(sink, like) as writer:
         for group in groups:
             writer.write_table(group)
 
 
-def _writer(path: Path | pa.NativeFile, like: pa.Table) -> pq.ParquetWriter:
+def _writer(path: str | pa.NativeFile, like: pa.Table) -> pq.ParquetWriter:
     numbered = ID in like.schema.names and pa.types.is_integer(like.schema.field(ID).type) and like.num_rows > FEW
     options: dict[str, Any] = {"column_encoding": {ID: "DELTA_BINARY_PACKED"}} if numbered else {}
     repeating = _columns(like, _repeats) if like.num_rows > FEW else []

@@ -75,9 +75,9 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         asked.append(statement)
         return arrow(engine, statement, *others)
 
-    def seen_write(engine: Engine, statement: str, directory: str) -> None:
+    def seen_write(engine: Engine, statement: str, *others: Any) -> None:
         asked.append(statement)
-        written(engine, statement, directory)
+        written(engine, statement, *others)
 
     monkeypatch.setattr(Engine, "arrow", seen_arrow)
     monkeypatch.setattr(Engine, "write", seen_write)

@@ -14,25 +14,25 @@ from slackwater.trace import Files
 
 
 @pytest.fixture
-def directory(tmp_path: Path) -> str:
+def arrived(tmp_path: Path) -> int:
     """A batch of five rows, beside one that an attempt left behind."""
     files = Files(tmp_path)
     directory = files.batch_directory("t", "step")
     files.write_arrow(pa.table({"a": [1, 2, 3]}), directory, ADDED)
     files.write_arrow(pa.table({"a": [1, 2]}), directory, REMOVED)
     files.write_arrow(pa.table({"a": [9]}), f"{directory}/_temporary/0/_temporary/attempt_1", ADDED)
-    return directory
+    return files.rows_below(directory)
 
 
-def test_rows_that_are_there_are_enough(directory: str) -> None:
-    check_arrived(5, directory)
+def test_rows_that_are_there_are_enough(arrived: int) -> None:
+    check_arrived(5, arrived)
 
 
 @pytest.mark.parametrize("written", [4, 6])
-def test_rows_that_are_elsewhere_are_missed(directory: str, written: int) -> None:
+def test_rows_that_are_elsewhere_are_missed(arrived: int, written: int) -> None:
     with pytest.raises(WarehouseError, match=f"the cluster wrote {written} rows, and 5 are in the warehouse"):
-        check_arrived(written, directory)
+        check_arrived(written, arrived)
 
 
 def test_nothing_is_enough_for_nothing(tmp_path: Path) -> None:
-    check_arrived(0, str(tmp_path / "not there"))
+    check_arrived(0, Files(tmp_path).rows_below(str(tmp_path / "not there")))

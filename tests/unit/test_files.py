@@ -13,9 +13,10 @@ import pytest
 from slackwater.delta import ADDED, ID, KEPT, REMOVED, SIDE
 from slackwater.errors import WarehouseError
 from slackwater.plan import Column
-from slackwater.trace import VERSION, Batch, Files, Reading, Trace, folder_at
+from slackwater.trace import VERSION, Batch, Files, Reading, Trace, folder_of, place_at
 from slackwater.trace import contents as found_by_keys
 from slackwater.trace.contents import Found
+from slackwater.trace.disk import Disk
 from slackwater.trace.files import COLUMN
 
 # A group that comes, changes twice and goes, beside one that stays: what arrived and what left, batch by batch.
@@ -65,7 +66,7 @@ def test_rows_are_found_in_keys_of_every_type(tmp_path: Path, type: pa.DataType)
     rows = pa.table({"a": days.cast(type), "at": pa.array(range(6), pa.timestamp("us", "UTC"))})
     pq.write_table(rows, tmp_path / "t.parquet", row_group_size=2, use_deprecated_int96_timestamps=True)
     keys = np.array([-(2**40), 5, 100, 2**40])
-    found = Found.find(str(tmp_path / "t.parquet"), "a", keys).reading(["at", "a", "missing"])
+    found = Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", keys).reading(["at", "a", "missing"])
     assert found.among(keys).equals(rows.take([1, 4]))
     assert found.among(np.array([100])).equals(rows.take([4]))
 
@@ -73,7 +74,7 @@ def test_rows_are_found_in_keys_of_every_type(tmp_path: Path, type: pa.DataType)
 def test_what_was_found_answers_for_fewer_keys_and_learns_more_columns(tmp_path: Path) -> None:
     rows = pa.table({"a": [3, 1, 2, 3, 5], "b": list("vwxyz"), "c": range(5)})
     pq.write_table(rows, tmp_path / "t.parquet", row_group_size=3)
-    found = Found.find(str(tmp_path / "t.parquet"), "a", np.array([2, 3, 4])).reading(["b"])
+    found = Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([2, 3, 4])).reading(["b"])
     assert found.has(np.array([3, 4])) and found.has(np.array([], np.int64))
     assert not found.has(np.array([3, 5])) and not found.has(np.array([1]))
     assert found.reading(["b"]) is found
@@ -83,15 +84,15 @@ def test_what_was_found_answers_for_fewer_keys_and_learns_more_columns(tmp_path:
 
 def test_a_key_is_not_found_where_nothing_is(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [None, 0, None, 1 << 22]}), tmp_path / "t.parquet")
-    assert Found.find(str(tmp_path / "t.parquet"), "a", np.array([0])).places[0][1].tolist() == [1]
-    assert Found.find(str(tmp_path / "t.parquet"), "a", np.array([], np.int64)).rows.num_rows == 0
+    assert Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([0])).places[0][1].tolist() == [1]
+    assert Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([], np.int64)).rows.num_rows == 0
 
 
 def test_words_that_repeat_are_words_again_once_they_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(found_by_keys, "_repeated", lambda file, names: ["b"])
     rows = pa.table({"a": range(6), "b": ["x", "y", None, "x", "y", "x"]})
     pq.write_table(rows, tmp_path / "t.parquet", row_group_size=4)
-    found = Found.find(str(tmp_path / "t.parquet"), "a", np.array([1, 2, 5])).reading(["b"])
+    found = Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([1, 2, 5])).reading(["b"])
     assert found.rows.equals(rows.take([1, 2, 5]))
 
 
@@ -172,11 +173,30 @@ def _rows(table: pa.Table) -> dict[str, int]:
 
 
 def test_a_warehouse_is_a_folder() -> None:
-    assert folder_at("w") == Path("w")
-    assert folder_at("file:///mnt/w") == folder_at(Path("file:///mnt/w").as_posix()) == Path("/mnt/w")
+    assert place_at("w") == Disk(Path("w").absolute())
+    assert place_at("file:///mnt/w") == place_at(Path("file:///mnt/w")) == Disk(Path("/mnt/w"))
 
 
-@pytest.mark.parametrize("place", ["s3a://bucket/w", "hdfs://name:8020/w", Path("s3://bucket/w")])
-def test_an_object_store_is_not_taken_for_a_folder(place: str | Path) -> None:
-    with pytest.raises(WarehouseError, match=r'cannot be at "(s3a|hdfs|s3)://" yet'):
-        folder_at(place)
+@pytest.mark.parametrize("name", ["s3://bucket/w/", "s3a://bucket/w", Path("s3://bucket/w")])
+def test_a_bucket_has_one_name(name: str | Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_REGION", "eu-central-1")
+    assert place_at(name).name == "s3a://bucket/w"
+
+
+def test_a_place_is_named_by_its_whole_url() -> None:
+    assert place_at("hdfs://name:8020/w").name == "hdfs://name:8020/w"
+    assert Files("hdfs://name:8020/a/w").batch_directory("totals/1", "s") == "hdfs://name:8020/a/w/traces/totals%2F1/s"
+
+
+@pytest.mark.parametrize(
+    "name", ["ftp://host/w", "gs://bucket/w", "s3://", "hdfs://name:8020", "hdfs:///w", "hdfs://not-configured/w", "hdfs://name:port/w"]
+)
+def test_what_cannot_be_a_place_is_refused(name: str) -> None:
+    with pytest.raises(WarehouseError) as caught:
+        place_at(name)
+    assert caught.value.hint
+
+
+def test_a_bucket_is_not_taken_for_a_folder() -> None:
+    with pytest.raises(WarehouseError, match="a backup cannot be at hdfs://name:8020/w"):
+        folder_of(Path("hdfs://name:8020/w"), "a backup")

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from slackwater.delta.spans import MOST, Spans
+from slackwater.trace.disk import Disk
 from slackwater.trace.spans import spans_in, spans_of
 
 NUMBERS = st.lists(st.one_of(st.none(), st.integers(-50, 50), st.integers(-(2**63), 2**63 - 1)), max_size=60)
@@ -81,7 +82,7 @@ def test_types_without_an_order_of_whole_numbers_have_none() -> None:
 def test_a_footer_tells_where_the_values_of_a_file_lie(values: list[int | None], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.mktemp("spans") / "file.parquet"
     pq.write_table(pa.table({"a": pa.array(values, pa.int64())}), path, row_group_size=7)
-    found = spans_in(str(path), "a")
+    found = spans_in(Disk(path.parent), str(path), "a")
     assert found is not None and all(has(found, value) for value in values)
     assert found.nulls == (None in values)
 
@@ -90,9 +91,9 @@ def test_a_footer_that_does_not_tell_is_not_believed(tmp_path: Path) -> None:
     rows = pa.table({"s": pa.array([{"a": 1}]), "s.a": [7], "a": [5], "name": ["x"], "day": [dt.date(1970, 1, 11)]})
     pq.write_table(rows, tmp_path / "with.parquet")
     pq.write_table(rows, tmp_path / "without.parquet", write_statistics=False)
-    assert spans_in(str(tmp_path / "with.parquet"), "a") == Spans(((5, 5),))  # not the field of the struct
-    assert spans_in(str(tmp_path / "with.parquet"), "s.a") == Spans(((7, 7),))
-    assert spans_in(str(tmp_path / "with.parquet"), "day") == Spans(((10, 10),))
-    assert spans_in(str(tmp_path / "with.parquet"), "name") is None
-    assert spans_in(str(tmp_path / "with.parquet"), "other") is None
-    assert spans_in(str(tmp_path / "without.parquet"), "a") is None
+    assert spans_in(Disk(tmp_path), str(tmp_path / "with.parquet"), "a") == Spans(((5, 5),))  # not the field of the struct
+    assert spans_in(Disk(tmp_path), str(tmp_path / "with.parquet"), "s.a") == Spans(((7, 7),))
+    assert spans_in(Disk(tmp_path), str(tmp_path / "with.parquet"), "day") == Spans(((10, 10),))
+    assert spans_in(Disk(tmp_path), str(tmp_path / "with.parquet"), "name") is None
+    assert spans_in(Disk(tmp_path), str(tmp_path / "with.parquet"), "other") is None
+    assert spans_in(Disk(tmp_path), str(tmp_path / "without.parquet"), "a") is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ import pytest
 
 from slackwater.errors import WarehouseError
 from slackwater.trace import write
-from slackwater.trace.write import row_groups, write_rows
+from slackwater.trace.disk import Disk
+from slackwater.trace.write import row_groups
 
 
 def rows(start: int, count: int) -> pa.Table:
@@ -28,6 +29,10 @@ def rows(start: int, count: int) -> pa.Table:
             "_id": pa.array(numbers, pa.int64()),
         }
     )
+
+
+def write_rows(pieces: Iterable[pa.Table], folder: Path) -> None:
+    write.write_rows(pieces, str(folder), Disk(folder))
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
