@@ -20,18 +20,16 @@ from slackwater.errors import QueryError
 
 INCREMENTAL, FULL = "incremental", "full"
 FIRST = "first"  # of a path's flushes: in full, on an engine that is seldom warm
-ONCE_WARM = 1 / 3  # of what the first flush took is what a full one is expected to take later
+ONCE_WARM = 0.6  # of what the first flush took is what a full one is expected to take later, among rows that have left
 GUESSED = 0.3  # what that counts
 FADES = 0.7  # what an older flush still counts when a newer one is seen
 FORGOTTEN = 0.95  # and when the other way was taken
 COLD = 0.1  # what the first flush of a way counts, for which an engine generates and compiles code
-WARM = 2.0  # the weight of what was seen of a way, after about five flushes, from which on it is no longer taken for a start
 CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
 CATCH_UP_OVER = 5  # refreshes, over which it must pay that paths which have stayed behind catch up
 MOVED = 8  # times as much as a row that is read does a row cost that has moved: it is derived, named and compared
 
 Learned = Mapping[str, Sequence[float]]  # by way: weight, and the weighted sums of rows, cost, rows², rows * cost
-COSTS = (2, 4)  # those of them that are costs
 
 
 @dataclass(frozen=True)
@@ -116,28 +114,15 @@ def learn(choice: Choice, learned: Learned) -> dict[str, list[float]]:
     before = learned.get(choice.how, (0.0,) * 5)
     if choice.cost is None:
         return {**{way: list(sums) for way, sums in learned.items()}, choice.how: list(before)}
-    change = _change(choice, before[0])
-    kept = {way: _scaled(sums, FORGOTTEN, change) for way, sums in learned.items() if way != choice.how}
-    seen = _sums(choice.rows, choice.cost, 1.0 if before[0] > GUESSED else COLD)
+    kept = {way: [FORGOTTEN * part for part in sums] for way, sums in learned.items() if way != choice.how}
+    is_first = before[0] <= (GUESSED if choice.how == FULL else 0.0)
+    seen = _sums(choice.rows, choice.cost, COLD if is_first else 1.0)
     return {**kept, choice.how: [round(FADES * old + new, 6) for old, new in zip(before, seen, strict=True)]}
-
-
-def _change(choice: Choice, weight: float) -> float:
-    """By what the other way has changed as well: as long as flushes are few, most of it is that the engine warms up."""
-    expected = choice.full if choice.how == FULL else choice.incremental
-    if choice.cost is None or not 0 < weight < WARM or expected <= 0:
-        return 1.0
-    return min(1.0, max(0.5, choice.cost / expected))
 
 
 def _sums(rows: int, cost: float, weight: float) -> list[float]:
     """Those of one flush."""
     return [weight * part for part in (1.0, float(rows), cost, float(rows) * rows, rows * cost)]
-
-
-def _scaled(sums: Sequence[float], weight: float, cost: float = 1.0) -> list[float]:
-    """Sums that count for less, of flushes that cost so many times as much."""
-    return [weight * part * (cost if at in COSTS else 1.0) for at, part in enumerate(sums)]
 
 
 def _expected(rows: int, sums: Sequence[float] | None, guess: Guess) -> float:
