@@ -45,6 +45,7 @@ def translated(statement: str) -> Iterator[None]:
     except SlackwaterError:
         raise
     except Exception as failure:
+        _raise_unequipped(failure)
         _raise_damaged(failure)
         _raise_full(failure)
         if isinstance(failure, PySparkException):
@@ -117,6 +118,12 @@ def in_our_words(message: str, statement: str) -> QueryError:
         error.message += f": {expression.strip()}"
     error.condition = condition[1] if condition else None  # type: ignore[attr-defined]
     return error
+
+
+def _raise_unequipped(failure: Exception) -> None:
+    if "fs.s3a.S3AFileSystem not found" in str(failure):
+        hint = "set spark.jars.packages to org.apache.hadoop:hadoop-aws, of the version of Hadoop that this Spark comes with"
+        raise WarehouseError("Spark has no way to S3: it lacks hadoop-aws", hint=hint) from failure
 
 
 def _raise_damaged(failure: Exception) -> None:

@@ -187,7 +187,7 @@ class Files:
     def _reading(self, file: File) -> Iterator[None]:
         try:
             yield
-        except (pa.ArrowException, OSError) as problem:
+        except (pa.ArrowException, OSError, RuntimeError) as problem:
             raise self.place.is_away(problem) or Damaged(file.path, f"cannot be read: {problem}") from problem
 
     def may_hold(self, file: File, wanted: Wanted) -> bool:
@@ -202,14 +202,14 @@ class Files:
         """Where the values of a column lie in a file, by its footer; None if that cannot be told."""
         try:
             return spans_in(self.place, self.full(file), column)
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, RuntimeError):
             return None
 
     def footer_damage(self, file: File) -> str | None:
         """What is wrong with the footer of a file."""
         try:
             rows = pq.read_metadata(self.place.source(self.full(file))).num_rows
-        except (pa.ArrowException, OSError) as problem:
+        except (pa.ArrowException, OSError, RuntimeError) as problem:
             return f"cannot be read: {problem}"
         return f"has {rows} rows, {file.rows} were written" if rows != file.rows else None
 

@@ -10,6 +10,8 @@ from hdfs_native.fsspec import HdfsFileSystem
 class Hdfs(HdfsFileSystem):  # type: ignore[misc]
     """With the time at which a file was written, as Arrow looks for it. A server that is away is told from a file that is not there."""
 
+    cachable = False  # fsspec would give one client to all who name this server, with the user of the first
+
     def _convert_file_status(self, file_status: Any) -> dict[str, Any]:
         return {**super()._convert_file_status(file_status), "mtime": file_status.modification_time / 1000}
 

@@ -93,7 +93,7 @@ class Remote:
 
     def remove(self, directory: str) -> None:
         # The directory above stays: nobody can remove it only if it is empty. It takes no space.
-        with contextlib.suppress(OSError, WarehouseError):
+        with contextlib.suppress(OSError, RuntimeError):
             if self.system.get_file_info(self._at(directory)).type != FileType.NotFound:
                 self.system.delete_dir(self._at(directory))
 
@@ -101,7 +101,8 @@ class Remote:
         return _pool(os.getpid()).map(do, items) if len(items) > 1 else map(do, items)
 
     def is_away(self, problem: Exception) -> WarehouseError | None:
-        if isinstance(problem, FileNotFoundError) or not _is_of_server(problem):
+        # Of HDFS, a server that answers and has no datanode that can give a file says so of that file.
+        if isinstance(problem, FileNotFoundError) or not _is_of_server(problem) or str(problem).startswith("DataTransferError"):
             return None
         hint = "check that its server runs, its name and its port, and your credentials; nothing was changed"
         return WarehouseError(f"cannot reach {self.name}: {said_by(problem)}", hint=hint)
@@ -121,6 +122,8 @@ class Remote:
         except (OSError, RuntimeError) as problem:
             if (away := self.is_away(problem)) is not None:
                 raise away from problem
+            if isinstance(problem, RuntimeError):  # as the client of HDFS has it
+                raise OSError(said_by(problem)) from problem
             raise
 
 

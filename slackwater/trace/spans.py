@@ -79,7 +79,7 @@ def spans_in(place: Place, path: str, column: str) -> Spans | None:
     return Spans(apart(span for spans in told for span in spans.spans), any(spans.nulls for spans in told))
 
 
-@lru_cache(maxsize=1 << 10)
+@lru_cache(maxsize=1 << 6)
 def _footer(place: Place, path: str) -> pq.FileMetaData:
     """Several columns of a file are often asked for."""
     return pq.read_metadata(place.source(path))

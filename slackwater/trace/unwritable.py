@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from slackwater.errors import WarehouseError
 
-_OF_HDFS = re.compile(r'^RPCError\("[^"]*", "(.*?)(?:, inode|\\n|")')
+_OF_HDFS = re.compile(r'^(?:RPCError\("[^"]*", "(.*?)(?:, inode|\\n|")|DataTransferError\("([^:"]*))')
 _OF_S3 = re.compile(r"AWS Error (\w+) during \w+ operation(?: \(.*?\))?: (.*)", re.S)
 _FREE = "free some space there, and where the engine keeps its temporary files"
 _ALLOW = "check its permissions, and that its disk is mounted for writing"
@@ -54,5 +54,5 @@ def said_by(problem: Exception) -> str:
         code, reason = found[1].replace("_", " ").lower(), re.sub(r"\s*\(Request ID: .*", "", found[2]).strip().rstrip(".")
         return code if reason == "No response body" else f"{code} ({reason})"
     if found := _OF_HDFS.search(str(problem)):
-        return found[1].lower()
+        return (found[1] or found[2]).lower()
     return str(problem).lower()

@@ -28,6 +28,7 @@ MINIO = THERE / "bin" / "minio"
 JARS = THERE / "jars"
 MINIO_VERSION = "v0.0.0-20260212201848-7aac2a2c5b7c"  # by commit: its releases have names that Go does not take for versions
 SPARKS_JARS = Path(pyspark.__file__).parent / "jars"
+PATIENCE = 180.0  # seconds for a server to start, on a machine that has other things to do
 LOGGING = ("slf4j-api", "log4j-", "jcl-over-slf4j", "javax.servlet-api")
 
 
@@ -71,9 +72,10 @@ class Program:
             self._process = subprocess.Popen(
                 self._command, env={**os.environ, **self._settings}, cwd=self._log.parent, stdout=output, stderr=subprocess.STDOUT
             )
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE
         while not _answers(self._port):
             if self._process.poll() is not None or time.monotonic() > until:
+                self.stop()
                 raise AssertionError(f"{self._command[0]} does not start: {self._log.read_text()[-2000:]}")
             time.sleep(0.05)
 
@@ -158,9 +160,13 @@ class HDFS:
         subprocess.run([*java, name, "-format", "-nonInteractive"], cwd=self.folder, check=True, capture_output=True)
         self._name = Program([*java, name], self.port, self.folder / "name.log", {})
         self._data = Program([*java, data], datas, self.folder / "data.log", {})
-        self._name.start()
-        self._data.start()
-        self._wait()
+        try:
+            self._name.start()
+            self._data.start()
+            self._wait()
+        except BaseException:
+            self.remove()
+            raise
 
     def start(self) -> None:
         self._name.start()
@@ -176,7 +182,8 @@ class HDFS:
 
     def _wait(self) -> None:
         """A namenode that has just started lets nobody write until it has heard of its datanode."""
-        for _ in range(300):
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
             with contextlib.suppress(Exception), self.files().open_output_stream("/ready") as file:
                 file.write(b"ready")
                 return

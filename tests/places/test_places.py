@@ -150,6 +150,15 @@ def test_views_follow_their_tables_and_space_is_given_back(alive: Elsewhere, at_
     assert main(["check", alive.url, "--store", alive.store]) == 0
 
 
+def test_the_doctor_asks_the_server(prepared: Elsewhere, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    command = ["doctor", "--quick", "--warehouse", prepared.url, "--store", prepared.store]
+    assert main(command) == 0
+    assert f"{prepared.url}, 2 batches" in capsys.readouterr().out.replace("\n", "")
+    if isinstance(prepared.server, S3):
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+        assert main(command) == 1
+
+
 # What is wrong with a file
 
 
@@ -190,6 +199,20 @@ def test_a_file_that_was_changed_is_found_by_its_checksum(prepared: Elsewhere, c
         assert _orders(prepared) == path
         with pytest.raises(Damaged, match="its checksum differs"):
             db._warehouse.files.rows(db._warehouse.catalog.snapshot().traces["orders"].at(1))
+
+
+def test_a_block_that_has_rotted_is_named(prepared: Elsewhere) -> None:
+    if isinstance(prepared.server, S3):
+        pytest.skip("a disk of HDFS's own")
+    path = _orders(prepared)
+    blocks = (prepared.server.folder / "data").rglob("blk_*")
+    same = [each for each in blocks if each.suffix != ".meta" and each.read_bytes() == prepared.read(path)]
+    block = max(same, key=lambda each: each.stat().st_mtime)  # the orders of other tests are the same
+    data = bytearray(block.read_bytes())
+    data[7] ^= 1
+    block.write_bytes(data)
+    _named(prepared, path, "cannot be read")
+    assert main(["check", prepared.url, "--store", prepared.store]) == 1
 
 
 # Processes
