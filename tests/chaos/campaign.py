@@ -62,7 +62,8 @@ def _run(engine: str, runs: int, server: Servers, deadline: float | None) -> Non
         print(f"... {engine}: {killed} of {runs} kills, seed {seed}, {kind}", flush=True)
         if outcome.findings:
             (folder / "journal.txt").write_text("\n".join(outcome.journal))
-            print(f"==== {engine}, seed {seed}, after kill {len(outcome.runs)}: see {folder}", flush=True)
+            kept = folder.rename(f"{folder}-{int(time.time())}")  # the next call does it again, and must not overwrite it
+            print(f"==== {engine}, seed {seed}, after kill {len(outcome.runs)}: see {kept}", flush=True)
             for finding in outcome.findings:
                 print(f"     {finding.kind}: {finding.text}", flush=True)
         else:
