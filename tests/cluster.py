@@ -117,7 +117,7 @@ class Cluster:
             command = [*(_hiding(hidden) if hidden else ()), str(home / "bin" / program), *arguments]
             process = subprocess.Popen(command, env={**os.environ, **own}, cwd=self.folder, stdout=output, stderr=subprocess.STDOUT)
         self._processes.append(process)
-        until = time.monotonic() + 120
+        until = time.monotonic() + 600  # on a machine that may be busy with something else
         while answers is not None and not _answers(answers):
             if process.poll() is not None or time.monotonic() > until:
                 raise AssertionError(f"{program} {arguments[0]} does not start: {log.read_text()[-2000:]}")

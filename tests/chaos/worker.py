@@ -124,10 +124,12 @@ class Worker:
         return self._place[0].with_name("backup")
 
     def _orphans(self) -> list[str]:
-        """Files that nobody needs, once those that were retired have had their time."""
-        deadline = time.monotonic() + 2 * warehouse.GRACE + 5.0
-        while (left := list(self._left())) and time.monotonic() < deadline:
+        """Files that nobody needs, once those that were retired have had their time: it begins when a fold under way has ended."""
+        left, since = self._left(), time.monotonic()
+        while left and time.monotonic() < since + 2 * warehouse.GRACE + 5.0:
             time.sleep(0.05)
+            before, left = left, self._left()
+            since = since if left == before else time.monotonic()
         return left
 
     def _left(self) -> list[str]:
