@@ -20,6 +20,7 @@ Wanted = Mapping[str, Spans | Words]  # by column: rows with another value do no
 
 _EPOCH = datetime.date(1970, 1, 1)
 _FLIPPED: dict[type[Expression], type[Expression]] = {exp.LT: exp.GT, exp.GT: exp.LT, exp.LTE: exp.GTE, exp.GTE: exp.LTE, exp.EQ: exp.EQ}
+_UNDERSTOOD = {"this", "expression", "expressions", "low", "high"}  # of what a condition may consist
 _SAFE_DAY = 28  # up to here every month has the day
 
 
@@ -47,6 +48,8 @@ def both(some: Wanted, others: Wanted) -> dict[str, Spans | Words]:
 
 
 def _wanted(condition: Expression, types: Mapping[str, str]) -> tuple[str, Spans | Words] | None:
+    if not {name for name, value in condition.args.items() if value} <= _UNDERSTOOD:
+        return None  # NOT LIKE, for one, is a LIKE that is negated
     if isinstance(condition, exp.Between):
         low = _compared(exp.GTE, condition.this, condition.args["low"], types)
         high = _compared(exp.LTE, condition.this, condition.args["high"], types)

@@ -21,7 +21,7 @@ from slackwater.run import keys
 from slackwater.run.group import Group
 from slackwater.run.progress import FlushStarted
 from slackwater.spark import Engine
-from slackwater.trace import Files, write
+from slackwater.trace import Files, disk, write
 from tests.place import Place
 
 ORDERS = "CREATE TABLE orders (id BIGINT, region STRING NOT NULL, amount DECIMAL(12,2), PRIMARY KEY (id))"
@@ -290,7 +290,7 @@ def test_a_full_disk_reaches_all_and_work_goes_on_afterwards(
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(write, "open", full, raising=False)
+        patched.setattr(disk, "open", full, raising=False)
         problems = in_threads(*(lambda n=n: db.insert("events", [(n, "x")]) for n in range(THREADS)))
     assert len(problems) == THREADS
     assert all(isinstance(problem, WarehouseError) and "no space left" in problem.message for problem in problems)
