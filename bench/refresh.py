@@ -143,13 +143,12 @@ def pieces(file: Path, schema: Any) -> Iterator[Any]:
         yield pa.Table.from_batches([batch]).cast(schema)
 
 
-def run(engine: str, options: argparse.Namespace, folder: Path) -> dict[str, dict[str, Ratio]]:
-    """The ratios of every mix and query on one engine."""
+def run(engine: str, options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, dict[str, Ratio]]]:
+    """The ratios of every query on one engine, mix by mix."""
     bench = Bench(engine, options.scale_factor, options.queries, folder)
-    found: dict[str, dict[str, Ratio]] = {}
     try:
         for mix in options.mixes:
-            ratios = found.setdefault(mix, {name: Ratio() for name in bench.texts})
+            ratios = {name: Ratio() for name in bench.texts}
             warm_up = options.warm_up if mix == options.mixes[0] else min(2, options.warm_up)
             for number in range(-warm_up + 1, options.rounds + 1):
                 bench.change(mix)
@@ -165,9 +164,9 @@ def run(engine: str, options: argparse.Namespace, folder: Path) -> dict[str, dic
                         flush=True,
                     )
             _show(engine, mix, ratios)
+            yield mix, ratios
     finally:
         bench.db.close()
-    return found
 
 
 def _show(engine: str, mix: str, ratios: dict[str, Ratio]) -> None:
@@ -180,12 +179,11 @@ def _show(engine: str, mix: str, ratios: dict[str, Ratio]) -> None:
 Details = dict[str, dict[str, float]]  # by engine, mix and side, of each query: CPU seconds, the median
 
 
-def details(engine: str, found: dict[str, dict[str, Ratio]]) -> Details:
-    told: Details = {}
-    for mix, ratios in found.items():
-        told[f"{engine} {mix} refresh"] = {name: round(_median(ratio.refresh), 3) for name, ratio in ratios.items()}
-        told[f"{engine} {mix} recompute"] = {name: round(_median(ratio.recompute), 3) for name, ratio in ratios.items()}
-    return told
+def details(engine: str, mix: str, ratios: dict[str, Ratio]) -> Details:
+    return {
+        f"{engine} {mix} refresh": {name: round(_median(ratio.refresh), 3) for name, ratio in ratios.items()},
+        f"{engine} {mix} recompute": {name: round(_median(ratio.recompute), 3) for name, ratio in ratios.items()},
+    }
 
 
 def figures(told: Details) -> dict[str, float]:
@@ -220,8 +218,9 @@ def main() -> None:
     told: Details = before["details"] if before.get("commit") == commit() else {}  # a run may be had in pieces
     for engine in options.engines:
         with tempfile.TemporaryDirectory(prefix="slackwater-bench-", dir=options.directory) as folder:
-            told |= details(engine, run(engine, options, Path(folder)))
-    report("refresh", figures(told), details=told)
+            for mix, ratios in run(engine, options, Path(folder)):
+                told |= details(engine, mix, ratios)
+                report("refresh", figures(told), details=told)
 
 
 if __name__ == "__main__":
