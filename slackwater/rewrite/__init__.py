@@ -10,11 +10,13 @@ from slackwater.plan.nodes import Node
 from slackwater.rewrite.merge_projections import merge_projections
 from slackwater.rewrite.prune_columns import prune_columns
 from slackwater.rewrite.push_filters import push_filters
+from slackwater.rewrite.restrict_groups import restrict_groups
 
-__all__ = ["merge_projections", "prune_columns", "push_filters", "rewrite"]
+__all__ = ["merge_projections", "prune_columns", "push_filters", "restrict_groups", "rewrite"]
 
 RULES = (
     push_filters,  # first: conditions become join conditions, and rows leave early
+    restrict_groups,  # after filters, which say what can be asked for
     prune_columns,  # after filters, so that what only a condition above needed can go
     merge_projections,  # last: both rules before leave projections that only rename
 )

@@ -7,7 +7,8 @@ and compared with what it has:
     Δ last = last(below(tables as they are now)) - what it wrote before
 
 The paths below stay behind and catch up when changes are small again. The last one has then read tables instead of them, which is what
-its cursor says.
+its cursor says. Paths that are so far behind that to begin from nothing costs them less keep nothing any more: tables are not folded
+past what somebody has yet to read.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from slackwater.delta import OWN, first_flush, whole_flush
 from slackwater.path import Path
 from slackwater.plan import Node, Output, Project, Scan, column
 from slackwater.plan.rename import rename
-from slackwater.run.choice import CATCH_UP_OVER, FIRST, FULL, GUESSES, MOVED, Choice, by_cost
+from slackwater.run.choice import AFRESH, CATCH_UP_OVER, FIRST, FULL, GUESSES, MOVED, Choice, by_cost
 from slackwater.run.compile import AnyPath, Compiled
 from slackwater.run.plans import InFull, slim, stored
 from slackwater.run.reads import Reads
@@ -77,20 +78,31 @@ def choose_for_view(step: Step, view: View, form: Compiled) -> Choice | None:
     if whole is None:
         return None
     now = {source: step.traces[source].version for source in whole.sources}
-    missed = changed = _changed(step, _seen(step, form, whole), now)
-    if is_anew(step, whole):
-        changed = _changed(step, step.cursor(whole.path.name) or {}, now)
     in_full = Reads(whole.plans.everything, {}, now, step).rows
     guess, learned = GUESSES["sail" if step.warehouse.engine.is_sail else "spark"], view.learned.get(view.name, {})
-    if any(step.cursor(path.name) is None for path in form.paths):
+    if step.cursor(whole.path.name) is None:
         return replace(by_cost(in_full, in_full, learned, guess), how=FIRST)
-    choice = step.warehouse.chooser(
-        MOVED * (missed + (CATCH_UP_OVER - 1) * changed) // CATCH_UP_OVER,
-        in_full,
-        learned,
-        guess,
-    )
-    return choice.that_read(in_full, in_full) if choice.how == FULL else replace(choice, rows=MOVED * missed)
+    catch_up = _to_catch_up(step, form, whole, in_full)
+    changed = MOVED * _changed(step, step.cursor(whole.path.name) or {}, now) if is_anew(step, whole) else catch_up
+    choice = step.warehouse.chooser((catch_up + (CATCH_UP_OVER - 1) * changed) // CATCH_UP_OVER, in_full, learned, guess)
+    return choice.that_read(in_full, in_full) if choice.how == FULL else replace(choice, rows=catch_up)
+
+
+def forget_far_behind(step: Step, form: Compiled, whole: Anew) -> None:
+    """Drop what the paths below keep, if they would do better to begin from nothing than to catch up."""
+    in_full = Reads(whole.plans.everything, {}, {source: step.traces[source].version for source in whole.sources}, step).rows
+    if _to_catch_up(step, form, whole, in_full) == AFRESH * in_full:
+        for path in form.paths:
+            if path.name != whole.path.name and path.name in step.traces:
+                step.drop_trace(path.name)
+
+
+def _to_catch_up(step: Step, form: Compiled, whole: Anew, in_full: int) -> int:
+    """What it takes to bring all paths up to date, in rows that are read."""
+    if any(step.cursor(path.name) is None for path in form.paths):
+        return AFRESH * in_full
+    now = {source: step.traces[source].version for source in whole.sources}
+    return min(MOVED * _changed(step, _seen(step, form, whole), now), AFRESH * in_full)
 
 
 def is_anew(step: Step, whole: Anew) -> bool:

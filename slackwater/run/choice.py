@@ -20,13 +20,14 @@ from slackwater.errors import QueryError
 
 INCREMENTAL, FULL = "incremental", "full"
 FIRST = "first"  # of a path's flushes: in full, on an engine that is seldom warm
-ONCE_WARM = 0.6  # of what the first flush took is what a full one is expected to take later, among rows that have left
+ONCE_WARM = 0.6  # of what the first flush of a way took is what a later one is expected to take
 GUESSED = 0.3  # what that counts
 FADES = 0.7  # what an older flush still counts when a newer one is seen
 FORGOTTEN = 0.95  # and when the other way was taken
 COLD = 0.1  # what the first flush of a way counts, for which an engine generates and compiles code
 CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
 CATCH_UP_OVER = 5  # refreshes, over which it must pay that paths which have stayed behind catch up
+AFRESH = 2  # times what is read to compute a view anew is what it takes to compute all its paths from nothing, and to write what they keep
 MOVED = 8  # times as much as a row that is read does a row cost that has moved: it is derived, named and compared
 
 Learned = Mapping[str, Sequence[float]]  # by way: weight, and the weighted sums of rows, cost, rows², rows * cost
@@ -116,7 +117,7 @@ def learn(choice: Choice, learned: Learned) -> dict[str, list[float]]:
         return {**{way: list(sums) for way, sums in learned.items()}, choice.how: list(before)}
     kept = {way: [FORGOTTEN * part for part in sums] for way, sums in learned.items() if way != choice.how}
     is_first = before[0] <= (GUESSED if choice.how == FULL else 0.0)
-    seen = _sums(choice.rows, choice.cost, COLD if is_first else 1.0)
+    seen = _sums(choice.rows, ONCE_WARM * choice.cost, COLD) if is_first else _sums(choice.rows, choice.cost, 1.0)
     return {**kept, choice.how: [round(FADES * old + new, 6) for old, new in zip(before, seen, strict=True)]}
 
 

@@ -28,7 +28,8 @@ def show(statement: Show, warehouse: Warehouse) -> Result:
         for path in compiled(view.name, snapshot, warehouse).paths:
             seen = snapshot.cursors.get(path.name, {})
             trace = snapshot.traces.get(path.name)
-            behind = sum(snapshot.traces[source].version - seen.get(source, 0) for source in seen or path.sources)
+            read = [source for source in seen or path.sources if source in snapshot.traces]
+            behind = sum(snapshot.traces[source].version - seen.get(source, 0) for source in read)
             lines.append((view.name, path.name, path.operator, ", ".join(path.sources), trace.rows if trace else 0, behind))
     return Result.of_rows(["view", "path", "operator", "reads", "rows kept", "batches behind"], lines)
 

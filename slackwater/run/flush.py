@@ -102,10 +102,12 @@ def _write_few(rows: pa.Table, path: AnyPath, directory: str, step: Step) -> Non
 
 
 def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None) -> Flushed | None:
-    """Read what is new for `path`, write what it changes, and note how far it has read. None: nothing is new.
+    """Read what is new for `path`, write what it changes, and note how far it has read. None: nothing is new, or not there yet.
 
     `learned`: what earlier flushes of the path cost.
     """
+    if not all(source in step.traces for source in path.sources):
+        return None
     if path.name not in step.traces:
         step.create_trace(Trace(path.name, path.columns))
     seen = step.cursor(path.name)

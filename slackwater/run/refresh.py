@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from slackwater.catalog import Answer, Done, Snapshot, Table, View
 from slackwater.errors import QueryError, SlackwaterError, WarehouseError
-from slackwater.run.anew import anew, choose_for_view, is_anew
+from slackwater.run.anew import anew, choose_for_view, forget_far_behind, is_anew
 from slackwater.run.choice import FULL, INCREMENTAL, Choice, learn
 from slackwater.run.compile import AnyPath, Compiled
 from slackwater.run.compiled import compiled
@@ -158,6 +158,7 @@ def _compute_anew(step: Step, view: View, form: Compiled, choice: Choice, done: 
         _flush_paths(step, view, form, done)
     else:
         done |= {whole.path.name: replace(flushed, choice=None), view.name: replace(flushed, batch=None)}
+        forget_far_behind(step, form, whole)
 
 
 def _learned(view: View, path: str, choices: Mapping[str, Choice]) -> dict[str, list[float]]:

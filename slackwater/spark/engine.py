@@ -22,6 +22,7 @@ from slackwater.errors import QueryError, SlackwaterError
 from slackwater.plan import Column
 from slackwater.plan.nodes import Expression
 from slackwater.plan.render import quote, sql
+from slackwater.spark import left
 from slackwater.spark.arrow import arrow_schema
 from slackwater.spark.failures import reading_files, translated, writing_files
 from slackwater.spark.parquet import read_parquet, sail_uri, write_parquet
@@ -33,7 +34,7 @@ FEW = 64
 # follows from rows that it can see it computes while it plans: a change that a filter leaves nothing of costs nothing.
 HANDFUL = 10_000
 HANDFUL_BYTES = 4 << 20
-MANY_IDS = 100_000  # of rows that have left: up to here they go along, too, and Spark need not scan files to leave them out
+MANY = 5_000_000  # of rows that have left: up to here their numbers are taken into this process
 RESULTS = "spark.driver.maxResultSize"  # beyond which Spark refuses to give a query's rows to this process
 MOST_NAMES = 1000  # that the session keeps for us: every version that was read has one, and a session may last for months
 
@@ -150,21 +151,22 @@ class Engine:
             return self._without_numbers(rows, reading.without, files)
         named = (Column(ID, trace.id_type), Column(VERSION, "bigint"))
         few = self._handful(Reading(reading.without), named, files)
-        left = self._parquet(reading.without, named, files) if few is None else few
-        order = rows[VERSION] < left[VERSION] if reading.later else rows[VERSION] > left[VERSION]
-        return rows.join(left, (rows[ID] == left[ID]) & order, "left_anti")
+        gone = self._parquet(reading.without, named, files) if few is None else few
+        order = rows[VERSION] < gone[VERSION] if reading.later else rows[VERSION] > gone[VERSION]
+        return rows.join(gone, (rows[ID] == gone[ID]) & order, "left_anti")
 
     def _without_numbers(self, rows: DataFrame, without: Sequence[File], files: Files) -> DataFrame:
         """Numbers are never given twice, so no version matters."""
         count = sum(file.rows for file in without)
         if count <= FEW:
             # In the statement: a filter instead of a join.
-            return rows.where(f"{ID} NOT IN ({', '.join(str(id) for id in sorted(files.ids(without)))})")
-        if count <= MANY_IDS and not self.is_sail:
-            left = self.spark.createDataFrame(pa.table({ID: pa.array(files.ids(without), pa.int64())}), f"{ID} BIGINT")
-        else:
-            left = self._parquet(without, (Column(ID, "bigint"),), files)
-        return rows.join(left, rows[ID] == left[ID], "left_anti")
+            return rows.where(f"{ID} NOT IN ({', '.join(map(str, np.sort(files.ids(without))))})")
+        if count <= MANY and not self.is_sail:
+            ids = files.ids(without)
+            if ids.max() - ids.min() < left.MOST:
+                return left.without(rows, ID, ids, self.spark)
+        gone = self._parquet(without, (Column(ID, "bigint"),), files)
+        return rows.join(gone, rows[ID] == gone[ID], "left_anti")
 
     def define(self, name: str, statement: str) -> str:
         """Give a query a name for later statements, and return that."""

@@ -213,9 +213,9 @@ class Files:
             return f"cannot be read: {problem}"
         return f"has {rows} rows, {file.rows} were written" if rows != file.rows else None
 
-    def ids(self, files: Iterable[File]) -> list[int]:
-        """The identities in a few small files."""
-        found: list[int] = self._read(files, [ID]).column(ID).to_pylist()
+    def ids(self, files: Iterable[File]) -> np.ndarray:
+        """The identities in a table's files."""
+        found: np.ndarray = self._read(files, [ID]).column(ID).to_numpy()
         return found
 
     def written(self, directory: str) -> tuple[tuple[File, ...], tuple[File, ...]]:

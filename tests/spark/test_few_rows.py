@@ -49,13 +49,17 @@ def test_rows_that_came_and_went_before_a_refresh(spark_db: slackwater.Session) 
 
 
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("most", [0, 100_000])
-def test_many_rows_that_left_are_left_out(most: int, spark_db: slackwater.Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By their numbers: read from files, or sent along. More than stand in a statement, of a table that is read from its files."""
-    monkeypatch.setattr("slackwater.spark.engine.MANY_IDS", most)
+@pytest.mark.parametrize(("many", "most"), [(5_000_000, 1 << 26), (0, 1 << 26), (5_000_000, 100)], ids=["bits", "many", "far apart"])
+def test_many_rows_that_left_are_left_out(many: int, most: int, spark_db: slackwater.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By their numbers: as bits, or read from files. More than stand in a statement, of a table that is read from its files."""
+    monkeypatch.setattr("slackwater.spark.engine.MANY", many)
+    monkeypatch.setattr("slackwater.spark.left.MOST", most)
+    monkeypatch.setattr("slackwater.spark.engine.HANDFUL", 0)
     spark_db.sql("CREATE TABLE t (id INT, part STRING)")
-    spark_db.insert("t", [(id, f"part {id % 7}") for id in range(3000)])
+    spark_db.insert("t", [(id, f"part {id % 7}") for id in range(1000)])
+    spark_db.insert("t", [(id, f"part {id % 7}") for id in range(1000, 3000)])
     spark_db.sql("CREATE MATERIALIZED VIEW v AS SELECT part, count(*) AS n FROM t GROUP BY part")
+    spark_db.sql("DELETE FROM t WHERE id % 10 = 0 AND id > 63")
     spark_db.sql("DELETE FROM t WHERE id % 10 = 0")
     spark_db.sql("UPDATE t SET part = 'new' WHERE id % 10 = 1")
     assert list(spark_db.sql("SELECT count(*), sum(id), count_if(part = 'new') FROM t")) == [

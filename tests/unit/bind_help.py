@@ -48,10 +48,12 @@ def bound_with_tree(text: str) -> Query:
     return bind(text, Catalog(), GuessTyper(), tree=tree_of(text))
 
 
-def shape(node: Node) -> str:
+def shape(node: Node, projections: bool = True) -> str:
     """The nodes of a plan without their expressions: `project(join:semi(scan orders, scan items))`."""
-    inside = ", ".join(shape(below) for below in node.inputs)
+    inside = ", ".join(shape(below, projections) for below in node.inputs)
     match node:
+        case Project() if not projections:
+            return inside
         case Scan():
             return f"scan {node.relation}"
         case Values():

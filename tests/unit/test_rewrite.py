@@ -11,6 +11,7 @@ from slackwater.rewrite import RULES, rewrite
 from slackwater.rewrite.merge_projections import merge_projections
 from slackwater.rewrite.prune_columns import prune_columns
 from slackwater.rewrite.push_filters import factored, push_filters
+from slackwater.rewrite.restrict_groups import restrict_groups
 from tests.unit.bind_help import bound, find, kinds, shape
 
 PUSHED = [
@@ -188,7 +189,65 @@ def test_projections_merge_unless_that_would_compute_twice() -> None:
     assert shape(merge_projections(bound("SELECT x + x FROM (SELECT id * 2 AS x FROM orders)").plan)) == "project(project(scan orders))"
 
 
+AVERAGE = "(SELECT order_id, avg(price) p FROM items GROUP BY order_id) a"
+RESTRICTED = [
+    (
+        "by the table it is joined to",
+        f"SELECT p FROM orders o JOIN {AVERAGE} ON o.id = a.order_id WHERE o.region = 'EU'",
+        "join:inner(filter(scan orders), aggregate:1:1(join:semi(scan items, filter(scan orders))))",
+    ),
+    (
+        "by a table further away",
+        f"SELECT p FROM items i JOIN orders o ON o.id = i.order_id JOIN {AVERAGE} ON a.order_id = i.order_id WHERE o.region LIKE 'E%'",
+        "join:inner(join:inner(scan items, filter(scan orders)), aggregate:1:1(join:semi(scan items, filter(scan orders))))",
+    ),
+    (
+        "by what a left join keeps",
+        f"SELECT p FROM (SELECT * FROM orders WHERE region IN ('EU', 'US')) o LEFT JOIN {AVERAGE} ON o.id = a.order_id",
+        "join:left(filter(scan orders), aggregate:1:1(join:semi(scan items, filter(scan orders))))",
+    ),
+    (
+        "where the key comes from",
+        "SELECT p FROM orders o JOIN (SELECT i.order_id, avg(price) p FROM items i JOIN customers c ON c.id = i.id GROUP BY i.order_id) a "
+        "ON o.id = a.order_id WHERE o.region = 'EU'",
+        "join:inner(filter(scan orders), aggregate:1:1(join:inner(join:semi(scan items, filter(scan orders)), scan Customers)))",
+    ),
+    (
+        "not by what a left join leaves out",
+        f"SELECT p FROM {AVERAGE} LEFT JOIN (SELECT * FROM orders WHERE region = 'EU') o ON o.id = a.order_id",
+        "join:left(aggregate:1:1(scan items), filter(scan orders))",
+    ),
+    (
+        "not by what most rows pass",
+        f"SELECT p FROM orders o JOIN {AVERAGE} ON o.id = a.order_id WHERE o.region NOT LIKE 'E%' AND o.amount > 1",
+        "join:inner(filter(scan orders), aggregate:1:1(scan items))",
+    ),
+    (
+        "not by a key that may be NULL on both sides",
+        f"SELECT p FROM orders o JOIN {AVERAGE} ON o.id <=> a.order_id WHERE o.region = 'EU'",
+        "join:inner(filter(scan orders), aggregate:1:1(scan items))",
+    ),
+    (
+        "not by anything that is not a key",
+        f"SELECT p FROM orders o JOIN {AVERAGE} ON o.id = a.p WHERE o.region = 'EU'",
+        "join:inner(filter(scan orders), aggregate:1:1(scan items))",
+    ),
+    (
+        "not where another reader may look at other groups",
+        "WITH a AS (SELECT order_id, avg(price) p FROM items GROUP BY order_id) "
+        "SELECT a.p FROM orders o JOIN a ON o.id = a.order_id JOIN a b ON b.p = a.p WHERE o.region = 'EU'",
+        "join:inner(join:inner(filter(scan orders), aggregate:1:1(scan items)), aggregate:1:1(scan items))",
+    ),
+]
+
+
+@pytest.mark.parametrize(("how", "text", "expected"), RESTRICTED, ids=[how for how, _, _ in RESTRICTED])
+def test_groups_are_restricted(how: str, text: str, expected: str) -> None:
+    assert shape(restrict_groups(push_filters(bound(text).plan)), projections=False) == expected
+
+
 QUERIES = [
+    f"SELECT p FROM orders o JOIN {AVERAGE} ON o.id = a.order_id WHERE o.region = 'EU'",
     "WITH w AS (SELECT region, sum(amount) s FROM orders GROUP BY region) "
     "SELECT a.s FROM w a JOIN w b ON a.region = b.region WHERE a.s > 1 AND b.s > 2",
     "SELECT id, (SELECT count(*) FROM items i WHERE i.price < o.amount) FROM orders o",
@@ -209,5 +268,5 @@ def test_every_rule_keeps_the_columns_and_is_done_after_once(text: str) -> None:
 
 
 def test_a_shared_subplan_stays_shared() -> None:
-    plan = rewrite(bound(QUERIES[0]).plan)
+    plan = rewrite(bound(QUERIES[1]).plan)
     assert render(plan).count("GROUP BY") == 1
