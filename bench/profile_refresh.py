@@ -65,8 +65,8 @@ class Profiler:
         self._write, self._few = engine.write, engine.few
         engine.write, engine.few = self.write, self.few
 
-    def write(self, statement: str, directory: str) -> None:
-        self._run(statement, lambda: self._write(statement, directory))
+    def write(self, statement: str, directory: str, files: Any) -> None:
+        self._run(statement, lambda: self._write(statement, directory, files))
 
     def few(self, statement: str, columns: Any) -> Any:
         if not hasattr(self.spark, "_jsparkSession"):

@@ -438,7 +438,7 @@ MUTANTS = (
     mutant(
         "rows that have left are fetched",
         "trace/files.py",
-        "yield rows if left is None else _remaining(rows, left, reading.later)",
+        "yield rows if left is None else left.remaining(rows)",
         "yield rows",
         "join/",
     ),

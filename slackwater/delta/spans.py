@@ -7,7 +7,7 @@ those of a file. What shares no span with a change holds no partner for it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,12 +20,14 @@ KINDS = {"tinyint": "number", "smallint": "number", "int": "number", "bigint": "
 class Spans:
     """Values from a first to a last one each, in ascending order and apart from each other. A date counts as its day since 1970.
 
-    `known`: the values themselves but NULL, ascending, as bytes of BIGINTs, so that they can be compared and hashed.
+    `known`: the values themselves but NULL, ascending, as bytes of BIGINTs, so that they can be compared and hashed. `origins`: columns
+    of relations that they were taken from.
     """
 
     spans: tuple[tuple[int, int], ...]
     nulls: bool = False
     known: bytes | None = None
+    origins: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False)
 
     @property
     def values(self) -> np.ndarray | None:
@@ -43,12 +45,13 @@ class Spans:
             common: np.ndarray | None = np.intersect1d(mine, others, assume_unique=True)
         else:
             common = other._among(mine) if mine is not None else self._among(others) if others is not None else None
-        return Spans(tuple(both), self.nulls and other.nulls, None if common is None else common.tobytes())
+        known = None if common is None else common.tobytes()
+        return Spans(tuple(both), self.nulls and other.nulls, known, self.origins | other.origins)
 
     def __or__(self, other: Spans) -> Spans:
         mine, others = self.values, other.values
         known = None if mine is None or others is None else np.union1d(mine, others).tobytes()
-        return Spans(apart([*self.spans, *other.spans]), self.nulls or other.nulls, known)
+        return Spans(apart([*self.spans, *other.spans]), self.nulls or other.nulls, known, self.origins | other.origins)
 
     def _among(self, values: np.ndarray) -> np.ndarray:
         """Those of some values that lie in the spans."""
@@ -64,7 +67,7 @@ class Spans:
 
     @property
     def without_nulls(self) -> Spans:
-        return Spans(self.spans, False, self.known)
+        return Spans(self.spans, False, self.known, self.origins)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ class Gather:
     added: Reading
     removed: Reading
     also: Wanted = field(default_factory=dict)  # what is wanted of the rows of these keys
+    around: bytes | None = None  # these keys and others, which other paths will look for
 
     def run(self, engine: Engine, files: Files, directory: str) -> Mapping[str, Reading]:
         """Fetch them; how the parts of the source are then read, as far as these keys go."""
@@ -46,7 +47,9 @@ class Gather:
         return parts
 
     def _found(self, files: Files, directory: str) -> Reading:
-        pieces = files.rows_among(self.kept, self.columns, self.column.name, np.frombuffer(self.keys, np.int64), self.also)
+        keys, around = (None if each is None else np.frombuffer(each, np.int64) for each in (self.keys, self.around))
+        assert keys is not None
+        pieces = files.rows_among(self.kept, self.columns, self.column.name, keys, self.also, around)
         written: list[File] = []
         # A file has one schema. Those of a source were written by several engines perhaps, each in its own way.
         for number, (_, alike) in enumerate(groupby(pieces, lambda piece: piece.schema)):

@@ -43,7 +43,7 @@ def net_change(trace: Trace, old: int, new: int, columns: Sequence[str], files: 
         return None
     if sum(batch.rows for batch in between) > MOST or sum(batch.bytes for batch in between) > MOST_BYTES:
         return None
-    added, removed = (files.rows(trace.part(side, old, new)) for side in (ADDED, REMOVED))
+    added, removed = (files.rows(trace.part(side, old, new), columns) for side in (ADDED, REMOVED))
     counted = _count(added, removed, columns)
     if counted is None:
         return None

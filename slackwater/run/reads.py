@@ -7,6 +7,7 @@ import itertools
 import operator
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import cast
 
 from slackwater.delta import ADDED, KEPT, NEW, OLD, OWN, REMOVED
@@ -125,8 +126,19 @@ class Reads:
         if key not in self._values:
             _, reading = self._all[relation]
             rows = self._files.rows(reading, dict.fromkeys((column, *wanted))) if reading.files else None
-            self._values[key] = Spans((), known=b"") if rows is None else spans_of(matching(rows, wanted)[column])
+            found = Spans((), known=b"") if rows is None else spans_of(matching(rows, wanted)[column])
+            self._values[key] = found and replace(found, origins=frozenset([(relation, column)]))
         return self._values[key]
+
+    def _all_values(self, relation: str, column: str) -> Spans | None:
+        """The values of all rows that were fetched, or of a whole change, whether they matter to this path or not."""
+        source, _, part = relation.rpartition("@")
+        if part not in (ADDED, REMOVED):
+            return self._spans(relation, column, {})
+        between = self._step.traces[source].between(self._seen.get(source, 0), self._now[source])
+        if sum(batch.rows for batch in between) > MOST:
+            return None
+        return self._files.values((file for batch in between for file in (*batch.added, *batch.removed)), column)
 
     def _note(self, relation: str, wanted: Wanted) -> str:
         if self._all[relation][1].rows < WORTH or relation.endswith((f"@{ADDED}", f"@{REMOVED}")) or GATHERED in relation:
@@ -172,7 +184,17 @@ class Reads:
         trace = self._step.traces[source]
         columns = tuple(dict.fromkeys(name for scan in scans for name in scan.source))
         there = next(each for each in trace.columns if each.name == column)
-        return Gather(trace, there, keys.known, columns, self._fewer(kept, {**also, column: keys}), added, removed, also)
+        around = self._around(keys) if self._has_other_readers(source) else None
+        return Gather(trace, there, keys.known, columns, self._fewer(kept, {**also, column: keys}), added, removed, also, around)
+
+    def _around(self, keys: Spans) -> bytes | None:
+        """The keys, and those of rows of the same changes that do not matter here: other paths look for them in the same files."""
+        others = [self._all_values(*origin) for origin in sorted(keys.origins)]
+        around = functools.reduce(operator.or_, (each for each in others if each is not None), keys).known
+        return around if around is not None and len(around) // 8 <= MOST else None
+
+    def _has_other_readers(self, source: str) -> bool:
+        return sum(source in cursor for cursor in self._step.before.cursors.values()) > 1
 
     def _share(self, relation: str, column: str, keys: Spans | Words) -> float:
         """About which share of a relation's rows has one of some keys. 1, if that cannot be told."""

@@ -27,14 +27,15 @@ from slackwater.delta.spans import Spans
 from slackwater.trace.contents import Found, contents
 from slackwater.trace.disk import Disk
 from slackwater.trace.durable import DIFFERS, MISSING, Damaged, checksum, checksums, damage
+from slackwater.trace.left import Left
 from slackwater.trace.place import Facts, Place, folder_of, place_at
 from slackwater.trace.recent import Recent
-from slackwater.trace.spans import leaf_at, matching, spans_in
+from slackwater.trace.spans import leaf_at, matching, spans_in, spans_of
 from slackwater.trace.trace import VERSION, File, Reading
 from slackwater.trace.write import write_few, write_rows
 
-SMALL = 1 << 20  # bytes of a file that is kept in memory when it was read, or written here
-ROOM = 64 << 20  # bytes of what is kept so, and as many of what was found in larger files
+SMALL = 8 << 20  # bytes of a file that is kept in memory when it was read, or written here
+ROOM = 128 << 20  # bytes of what is kept so, and as many of what was found in larger files
 COLUMN = 1 << 10  # bytes that a column takes in memory beside its values, however few they are
 _SIDE = re.compile(rf"{SIDE}=(\w+)/[^/]+\.parquet")
 RETIRED = "_retired"  # the mark of a batch that readers of an older snapshot may still be reading
@@ -47,6 +48,7 @@ class Files:
         self.place = place_at(warehouse)
         self._tables: Recent[pa.Table] = Recent(ROOM)
         self._finds: Recent[Found] = Recent(ROOM)
+        self._values: Recent[Spans] = Recent(ROOM // 8)
 
     def create(self) -> None:
         """Make what the warehouse needs, or say why that cannot be."""
@@ -107,7 +109,7 @@ class Files:
     def rows(self, reading: Reading, columns: Iterable[str] | None = None) -> pa.Table:
         """All that a small reading gives, without the engine; only these columns, identities and versions if `columns` are named."""
         rows = self._read(reading.files, None if columns is None else [*columns, ID, VERSION])
-        return rows if not reading.without else _remaining(rows, self._left(reading), reading.later)
+        return rows if not reading.without else self._left(reading).remaining(rows)
 
     def rows_as(self, reading: Reading, schema: pa.Schema) -> pa.Table:
         """All rows of a small reading with the columns of a schema. As engines have it: what a file lacks is NULL."""
@@ -118,23 +120,37 @@ class Files:
         return rows.select(schema.names).cast(schema)
 
     def rows_among(
-        self, reading: Reading, columns: Iterable[str], column: str, keys: np.ndarray, also: Wanted | None = None
+        self,
+        reading: Reading,
+        columns: Iterable[str],
+        column: str,
+        keys: np.ndarray,
+        also: Wanted | None = None,
+        around: np.ndarray | None = None,
     ) -> Iterator[pa.Table]:
         """Those rows of a reading, however large, in which a column has one of some keys, which ascend. Piece by piece.
 
-        `also`: what else is wanted of them, as far as `columns` show it.
+        `also`: what else is wanted of them, as far as `columns` show it. `around`: keys that others will look for, these among them.
         """
-        wanted = list(dict.fromkeys((*columns, column, *((ID, VERSION) if reading.without else ()))))
         left = self._left(reading) if reading.without else None
+        wanted = list(dict.fromkeys((*columns, column, *(left.columns if left else ()))))
         for file in reading.files:
-            rows = matching(self._found(file, wanted, column, keys), also or {})
+            rows = matching(self._found(file, wanted, column, keys, keys if around is None else around), also or {})
             if rows.num_rows:
-                yield rows if left is None else _remaining(rows, left, reading.later)
+                yield rows if left is None else left.remaining(rows)
 
-    def _left(self, reading: Reading) -> pa.Table:
-        # Of several rows with one identity the last to leave decides, or the first to come: `index_in` finds the first.
-        order = "descending" if reading.later else "ascending"
-        return self._read(reading.without, [ID, VERSION]).sort_by([(VERSION, order)])
+    def values(self, files: Iterable[File], column: str) -> Spans | None:
+        """Where the values of a column lie in a few small files, which are read once: several views ask."""
+        few = tuple(files)
+        known = self._values.get((few, column))
+        if known is None:
+            known = spans_of(self._read(few, [column])[column])
+            if known is not None:
+                self._values.put((few, column), known, len(known.known or b""))
+        return known
+
+    def _left(self, reading: Reading) -> Left:
+        return Left(self._read(reading.without, [ID, VERSION]), reading.later)
 
     def _read(self, files: Iterable[File], columns: list[str] | None) -> pa.Table:
         # File by file: a folder's name in a path must not become a column.
@@ -171,13 +187,13 @@ class Files:
             raise Damaged(file.path, DIFFERS)
         return pa.BufferReader(data)
 
-    def _found(self, file: File, columns: list[str], column: str, keys: np.ndarray) -> pa.Table:
+    def _found(self, file: File, columns: list[str], column: str, keys: np.ndarray, around: np.ndarray) -> pa.Table:
         """The rows of one file in which a column has one of some keys. Views of one source often ask for the same."""
         self.check([file])
         with self._reading(file):
             found = self._finds.get((file.path, column))
             if found is None or not found.has(keys):
-                found = Found.find(self.place, self.full(file), column, keys)
+                found = Found.find(self.place, self.full(file), column, around)
             found = found.reading(columns)
         self._finds.put((file.path, column), found, found.size)
         present = [name for name in columns if name in found.rows.column_names]
@@ -279,13 +295,6 @@ def _copied(rows: pa.Table) -> pa.Table:
     """The same rows in memory of their own: who gave them may write over theirs, or have cut them from something large."""
     copies = [pa.ipc.read_record_batch(batch.serialize(), rows.schema) for batch in rows.to_batches()]
     return pa.Table.from_batches(copies, rows.schema)
-
-
-def _remaining(rows: pa.Table, left: pa.Table, later: bool) -> pa.Table:
-    """Without the rows that have left."""
-    found = pc.index_in(rows[ID], value_set=left[ID].cast(rows[ID].type).combine_chunks())
-    compare = pc.greater_equal if later else pc.less_equal
-    return rows.filter(pc.fill_null(compare(rows[VERSION], left[VERSION].take(found)), True))
 
 
 def _ids(facts: pq.FileMetaData) -> tuple[int, int] | None:
