@@ -6,6 +6,9 @@ warm up come first: a JVM goes on compiling for minutes, which costs both sides 
 
 CPU is counted in ticks of a hundredth of a second, and nothing counts as less than one: a view whose tables did not change costs a tick.
 
+What is worth folding is folded after each change, before anything is measured, as the background would: that is for all who read the
+tables, and told by itself. The plain files of the other side come for nothing, too.
+
     python -m bench.refresh                                     everything: more than an hour
     python -m bench.refresh --engines sail --mixes rf:0.001     a piece; pieces of one commit add up
     python -m bench.refresh --scale-factor 0.1 --rounds 2 --engines sail --mixes rf:0.001 --queries q3,q17
@@ -30,6 +33,7 @@ import slackwater
 from bench import tpch
 from bench.changes import random_rows, refresh_functions
 from bench.measure import Cost, commit, geometric_mean, last_result, measured, report
+from slackwater.run.fold import fold_all
 from tests.oracle import check_rows, check_top, difference, without_limit
 from tests.tpch_steps import LIMITED
 from tests.values import rows_of
@@ -63,7 +67,8 @@ class Bench:
         self.texts = {name: text for name, text in tpch.queries(scale_factor).items() if name in names}
         self.plain = folder / "plain"
         self.round = 0
-        self.db = slackwater.connect(folder / "warehouse", engine=engine)
+        self.folding: list[Cost] = []  # by round
+        self.db = slackwater.connect(folder / "warehouse", engine=engine, folding="off")
         self.orders = load(self.db, scale_factor)
         for name in tpch.TABLES:
             self._write_plain(name)
@@ -87,6 +92,7 @@ class Bench:
         self.round += 1
         for statement in statements:
             self.db.sql(statement)
+        self.folding.append(measured(lambda: fold_all(self.db._warehouse))[1])
         for name in changed:
             self._write_plain(name)
 
@@ -163,17 +169,18 @@ def run(engine: str, options: argparse.Namespace, folder: Path) -> Iterator[tupl
                         f"{bench.how(name)}",
                         flush=True,
                     )
-            _show(engine, mix, ratios)
+            _show(engine, mix, ratios, bench.folding[-options.rounds :])
             yield mix, ratios
     finally:
         bench.db.close()
 
 
-def _show(engine: str, mix: str, ratios: dict[str, Ratio]) -> None:
+def _show(engine: str, mix: str, ratios: dict[str, Ratio], folding: list[Cost]) -> None:
     print(f"\n{engine}, {mix}: CPU of a refresh over CPU of recomputing, medians")
     for name, ratio in ratios.items():
         print(f"  {name:<4} {_median(ratio.refresh):8.2f} / {_median(ratio.recompute):8.2f} = {ratio.cpu:6.2f}")
-    print(f"  geometric mean {geometric_mean(ratio.cpu for ratio in ratios.values()):.3f}\n", flush=True)
+    print(f"  geometric mean {geometric_mean(ratio.cpu for ratio in ratios.values()):.3f}")
+    print(f"  folding: {sum(cost.cpu for cost in folding) / len(folding):.2f} CPU-s a round, for all who read\n", flush=True)
 
 
 Details = dict[str, dict[str, float]]  # by engine, mix and side, of each query: CPU seconds, the median

@@ -1,6 +1,6 @@
 """Incremental or in full: which flush of a path is cheaper this time.
 
-    cost = a + b * rows                     rows that are read, those that have moved eight times
+    cost = a + b * rows        rows that are read, those that have moved eight times, and those that were only looked through less
 
 for each way, a line through the path's own flushes that went that way. Recent flushes count most; before there are any, a guess that suits
 the engine stands for them, and a way that was not taken for long drifts back to that guess, so that it is tried again. Costs are seconds of
@@ -23,7 +23,7 @@ FIRST = "first"  # of a path's flushes: in full, on an engine that is seldom war
 ONCE_WARM = 0.6  # of what the first flush of a way took is what a later one is expected to take
 GUESSED = 0.3  # what that counts
 FADES = 0.7  # what an older flush still counts when a newer one is seen
-FORGOTTEN = 0.95  # and when the other way was taken
+FORGOTTEN = 0.85  # and when the other way was taken
 COLD = 0.1  # what the first flush of a way counts, for which an engine generates and compiles code
 CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
 CATCH_UP_OVER = 5  # refreshes, over which it must pay that paths which have stayed behind catch up
@@ -39,9 +39,10 @@ class Guess:
 
     fixed: float
     per_row: float
+    looked_through: float  # what a row costs that this process looks through for keys, of one that the engine reads
 
 
-GUESSES = {"sail": Guess(0.03, 1e-7), "spark": Guess(0.3, 2.5e-7)}  # the medians of TPC-H at scale factor 1
+GUESSES = {"sail": Guess(0.03, 1e-7, 1.0), "spark": Guess(0.3, 2.5e-7, 0.3)}  # the medians of TPC-H at scale factor 1
 
 
 @dataclass(frozen=True)

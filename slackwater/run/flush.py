@@ -189,7 +189,8 @@ def _statement(
         choice = replace(by_cost(reads.rows, reads.rows, {}, guess), how=FIRST)
     else:
         in_full = Reads(whole.everything, {}, now, step).rows
-        choice = step.warehouse.chooser(reads.rows + (MOVED - 1) * reads.moved, in_full, learned, guess)
+        rows = reads.left + int(guess.looked_through * reads.looked_through) + (MOVED - 1) * reads.moved
+        choice = step.warehouse.chooser(rows, in_full, learned, guess)
         if choice.how == FULL:
             return _in_full(path, whole, now, step, scratch), choice.that_read(in_full, in_full)
     return _Change(_text_of(reads, step, scratch), expected_rows(reads.plan, dict(reads.sizes))), choice.that_read(reads.rows, reads.left)

@@ -53,7 +53,8 @@ class Reads:
                 self._put(scan.relation, trace, reading, Size(about(reading.remaining), about(trace.rows)))
         self._base = plan  # each relation whole, but for what was fetched
         self._look()
-        self.rows = self.left + sum(gather.kept.rows for gather in self.gathers.values())
+        self.looked_through = sum(gather.kept.rows for gather in self.gathers.values())  # rows, for keys, before the statement
+        self.rows = self.left + self.looked_through
 
     @property
     def left(self) -> int:

@@ -9,7 +9,7 @@ import pytest
 from slackwater.errors import QueryError
 from slackwater.run.choice import FIRST, FULL, INCREMENTAL, Guess, Learned, by_cost, chooser_named, learn
 
-GUESS = Guess(fixed=0.3, per_row=1e-6)
+GUESS = Guess(fixed=0.3, per_row=1e-6, looked_through=1.0)
 MILLION = 1_000_000
 
 
