@@ -162,9 +162,9 @@ class Engine:
             # In the statement: a filter instead of a join.
             return rows.where(f"{ID} NOT IN ({', '.join(map(str, np.sort(files.ids(without))))})")
         if count <= MANY and not self.is_sail:
-            ids = files.ids(without)
-            if ids.max() - ids.min() < left.MOST:
-                return left.without(rows, ID, ids, self.spark)
+            remaining = left.without(rows, ID, files.ids(without), self.spark)
+            if remaining is not None:
+                return remaining
         gone = self._parquet(without, (Column(ID, "bigint"),), files)
         return rows.join(gone, rows[ID] == gone[ID], "left_anti")
 
