@@ -7,8 +7,8 @@ and compared with what it has:
     Δ last = last(below(tables as they are now)) - what it wrote before
 
 The paths below stay behind and catch up when changes are small again. The last one has then read tables instead of them, which is what
-its cursor says. Paths that are so far behind that to begin from nothing costs them less keep nothing any more: tables are not folded
-past what somebody has yet to read.
+its cursor says. Paths that are too far behind keep nothing any more and begin from nothing then: tables are not folded past what somebody
+has yet to read.
 """
 
 from __future__ import annotations
@@ -89,9 +89,9 @@ def choose_for_view(step: Step, view: View, form: Compiled) -> Choice | None:
 
 
 def forget_far_behind(step: Step, form: Compiled, whole: Anew) -> None:
-    """Drop what the paths below keep, if they would do better to begin from nothing than to catch up."""
+    """Drop what the paths below keep, if to catch up would cost them more than all the view reads."""
     in_full = Reads(whole.plans.everything, {}, {source: step.traces[source].version for source in whole.sources}, step).rows
-    if _to_catch_up(step, form, whole, in_full) == AFRESH * in_full:
+    if _to_catch_up(step, form, whole, in_full) >= in_full:
         for path in form.paths:
             if path.name != whole.path.name and path.name in step.traces:
                 step.drop_trace(path.name)

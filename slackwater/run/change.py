@@ -22,6 +22,7 @@ from slackwater.run.progress import Working
 from slackwater.run.reading import define_trace
 from slackwater.run.refresh import refresh_on_read, run_schedule
 from slackwater.run.warehouse import Step, Warehouse
+from slackwater.spark.left import TASK
 from slackwater.trace import VERSION
 
 
@@ -117,7 +118,7 @@ def write_query(step: Step, table: Table, query: str, names: Sequence[str] | Non
     rows = f"SELECT {', '.join(news)} FROM (\n{query}\n) AS given({listed})"
     version = f"CAST({step.next_version(table.name.lower())} AS BIGINT) AS {VERSION}"
     columns = ", ".join(quote(c.name) for c in table.columns)
-    added = f"SELECT '{ADDED}' AS {SIDE}, {table.next_id} + monotonically_increasing_id() AS {ID}, {columns}, {version} FROM ({rows})"
+    added = f"SELECT '{ADDED}' AS {SIDE}, {_first_id(table)} + monotonically_increasing_id() AS {ID}, {columns}, {version} FROM ({rows})"
     if or_replace:
         if not table.primary_key:
             raise QueryError(
@@ -139,11 +140,16 @@ def write_actions(step: Step, table: Table, rows: str) -> int:
     shown = f"(side = '{REMOVED}' AND action <> 'insert') OR (side = '{ADDED}' AND action <> 'delete')"
     values = ", ".join(f"CASE side WHEN '{REMOVED}' THEN old_{i} ELSE new_{i} END AS {quote(c.name)}" for i, c in enumerate(table.columns))
     version = f"CAST({step.next_version(table.name.lower())} AS BIGINT) AS {VERSION}"
-    id = f"CASE side WHEN '{REMOVED}' THEN {ID} ELSE {table.next_id} + monotonically_increasing_id() END AS {ID}"
+    id = f"CASE side WHEN '{REMOVED}' THEN {ID} ELSE {_first_id(table)} + monotonically_increasing_id() END AS {ID}"
     directory = step.directory(table.name.lower())
     statement = f"SELECT side AS {SIDE}, {id}, {values}, {version} FROM ({sides}) WHERE {shown}"
     step.warehouse.engine.write(statement, directory, step.warehouse.files)
     return _next_id(step, directory, table.next_id)
+
+
+def _first_id(table: Table) -> int:
+    """From where on an engine numbers rows. Each of its tasks takes as many numbers as it may need: so none lies far from all others."""
+    return -(-table.next_id >> TASK) << TASK
 
 
 def _next_id(step: Step, directory: str, before: int) -> int:

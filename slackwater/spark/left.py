@@ -1,76 +1,54 @@
 """Rows that have left a table, as bits of words: to leave them out costs a look at a word for each row, however many they are.
 
-A join would build a table of their numbers for every statement, and of many shuffle all that is read. Numbers lie close together, but
-for gaps: every task of an engine that writes rows begins at a number of its own. So each cluster of numbers has words of its own.
+A join would build a table of their numbers for every statement, and of many shuffle all that is read. Tasks of Spark number their rows
+from multiples of 2^33 on, so numbers lie close together but for that: those of each multiple have words of their own. No number stands in
+the statement, for which Spark would generate and compile code anew.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+TASK = 33  # bits of a number that tell the rows of a task apart
 MOST = 1 << 26  # bits: 8 MB
-GAP = 1 << 16  # numbers: what is further apart is another cluster, as long as there are not too many
-CLUSTERS = 64
+TASKS = 1 << 20
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """Numbers from a first to a last one; the first is the bit number `at`, which begins a word."""
-
-    first: int
-    last: int
-    at: int
-
-    @property
-    def bits(self) -> int:
-        return (self.last - self.first) // 64 * 64 + 64
-
-
-def clusters(numbers: np.ndarray) -> list[Cluster] | None:
-    """Those of some numbers, which ascend. None if they are too far apart."""
-    gap = GAP
-    while True:
-        cuts = np.flatnonzero(np.diff(numbers) > gap)
-        if len(cuts) < CLUSTERS:
-            break
-        gap *= 8
-    found: list[Cluster] = []
-    for first, last in zip([0, *(cuts + 1)], [*cuts, len(numbers) - 1], strict=True):
-        at = found[-1].at + found[-1].bits if found else 0
-        found.append(Cluster(int(numbers[first]), int(numbers[last]), at))
-    return found if found[-1].at + found[-1].bits <= MOST else None
+def words_of(numbers: np.ndarray) -> list[np.ndarray] | None:
+    """By task, words with a bit for each of some numbers, which ascend. None if they are too far apart."""
+    tasks, rows = numbers >> TASK, numbers & ((1 << TASK) - 1)
+    if tasks[-1] >= TASKS:
+        return None
+    found = [np.zeros(0, np.int64)] * (int(tasks[-1]) + 1)
+    starts = np.flatnonzero(np.diff(tasks, prepend=-1))
+    lasts = np.maximum.reduceat(rows, starts)
+    if (lasts + 1).sum() > MOST:
+        return None
+    for task, inside, last in zip(tasks[starts], np.split(rows, starts[1:]), lasts, strict=True):
+        bits = np.zeros(int(last) // 64 * 64 + 64, bool)
+        bits[inside] = True
+        found[int(task)] = np.packbits(bits, bitorder="little").view("<i8")
+    return found
 
 
 def without(rows: DataFrame, name: str, left: np.ndarray, spark: SparkSession) -> DataFrame | None:
-    """The rows whose number, in the column `name`, is not one of those that left. None: they have too many bits."""
-    numbers = np.sort(left)
-    found = clusters(numbers)
-    if found is None:
+    """The rows whose number, in the column `name`, is not one of those that left. None: they are too far apart."""
+    words = words_of(np.sort(left))
+    if words is None:
         return None
-    bits = np.zeros(found[-1].at + found[-1].bits, bool)
-    for each in found:
-        inside = numbers[np.searchsorted(numbers, each.first) : np.searchsorted(numbers, each.last, "right")]
-        bits[inside - each.first + each.at] = True
-    words = pa.array(np.packbits(bits, bitorder="little").view("<i8"))
-    place = _place(name, found)
-    word, bit = F.expr(f"CAST(shiftright({place}, 6) AS INT)"), F.expr(f"CAST({place} & 63 AS INT)")
-    return rows.where(F.coalesce(F.getbit(F.get(_scalar(words, spark), word), bit), F.lit(0)) == 0)
+    number = F.col(name)
+    row = number.bitwiseAND((1 << TASK) - 1)
+    word = F.get(F.get(_scalar(words, spark), F.shiftright(number, TASK).cast("int")), F.shiftright(row, 6).cast("int"))
+    # Where there is no word nothing has left.
+    return rows.where(F.coalesce(F.getbit(word, row.bitwiseAND(63).cast("int")), F.lit(0)) == 0)
 
 
-def _place(name: str, found: list[Cluster]) -> str:
-    """The bit of a number, found by halves. NULL, as is what has no word, for numbers of no cluster."""
-    if len(found) > 1:
-        half = len(found) // 2
-        return f"IF({name} < {found[half].first}, {_place(name, found[:half])}, {_place(name, found[half:])})"
-    return f"IF({name} BETWEEN {found[0].first} AND {found[0].last}, {name} - {found[0].first} + {found[0].at}, NULL)"
-
-
-def _scalar(words: pa.Array, spark: SparkSession) -> Column:
+def _scalar(words: list[np.ndarray], spark: SparkSession) -> Column:
     """All words as one value, which a statement gets as a subquery: as a literal it would be part of every text of its plan."""
-    one = pa.table({"words": pa.ListArray.from_arrays(pa.array([0, len(words)], pa.int32()), words)})
-    return spark.createDataFrame(one, "words ARRAY<BIGINT>").scalar()
+    ends = np.cumsum([0, *map(len, words)])
+    tasks = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pa.array(np.concatenate(words)))
+    one = pa.table({"words": pa.ListArray.from_arrays(pa.array([0, len(tasks)], pa.int32()), tasks)})
+    return spark.createDataFrame(one, "words ARRAY<ARRAY<BIGINT>>").scalar()

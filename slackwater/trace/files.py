@@ -49,6 +49,7 @@ class Files:
         self._tables: Recent[pa.Table] = Recent(ROOM)
         self._finds: Recent[Found] = Recent(ROOM)
         self._values: Recent[Spans] = Recent(ROOM // 8)
+        self._ids: Recent[np.ndarray] = Recent(ROOM // 2)
 
     def create(self) -> None:
         """Make what the warehouse needs, or say why that cannot be."""
@@ -230,9 +231,13 @@ class Files:
         return f"has {rows} rows, {file.rows} were written" if rows != file.rows else None
 
     def ids(self, files: Iterable[File]) -> np.ndarray:
-        """The identities in a table's files."""
-        found: np.ndarray = self._read(files, [ID]).column(ID).to_numpy()
-        return found
+        """The identities in a table's files, which are read once: many readings leave out the same."""
+        of = tuple(files)
+        known = self._ids.get(of)
+        if known is None:
+            known = self._read(of, [ID]).column(ID).to_numpy()
+            self._ids.put(of, known, known.nbytes)
+        return known
 
     def written(self, directory: str) -> tuple[tuple[File, ...], tuple[File, ...]]:
         """The files of a batch that was written below `directory`: those of arrivals, those of departures. Empty files do not count."""

@@ -50,14 +50,10 @@ def test_rows_that_came_and_went_before_a_refresh(spark_db: slackwater.Session) 
 
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize(("many", "most"), [(5_000_000, 1 << 26), (0, 1 << 26), (5_000_000, 100)], ids=["bits", "many", "far apart"])
-@pytest.mark.parametrize("gap", [1, 1 << 16])
-def test_many_rows_that_left_are_left_out(
-    many: int, most: int, gap: int, spark_db: slackwater.Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_rows_that_left_are_left_out(many: int, most: int, spark_db: slackwater.Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """By their numbers: as bits, or read from files. More than stand in a statement, of a table that is read from its files."""
     monkeypatch.setattr("slackwater.spark.engine.MANY", many)
     monkeypatch.setattr("slackwater.spark.left.MOST", most)
-    monkeypatch.setattr("slackwater.spark.left.GAP", gap)
     monkeypatch.setattr("slackwater.spark.engine.HANDFUL", 0)
     spark_db.sql("CREATE TABLE t (id INT, part STRING)")
     spark_db.insert("t", [(id, f"part {id % 7}") for id in range(1000)])
