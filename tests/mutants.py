@@ -41,6 +41,21 @@ def mutant(name: str, file: str, old: str, new: str, *cases: str) -> Mutant:
 
 
 MUTANTS = (
+    # Groups that are not kept.
+    mutant(
+        "a left join restricts what it keeps",
+        "rewrite/restrict_groups.py",
+        'ours = _few(node.right, b) if node.kind == "inner" else None',
+        "ours = _few(node.right, b)",
+        "join/groups_that_a_left_join_keeps",
+    ),
+    mutant(
+        "groups are restricted by rows as they were",
+        "delta/semi_join.py",
+        "return together([left and _met(node, left, derive), right and _turned(node, right, named, derive)], node.names)",
+        "return together([left and _met(node, left, derive)], node.names)",
+        "subquery/only_groups_of_few",
+    ),
     # Sources and what is read of them.
     mutant(
         "a source never loses rows",
@@ -431,8 +446,8 @@ MUTANTS = (
     mutant(
         "keys of the first place only are fetched",
         "run/reads.py",
-        "keys = keys | other[column]",
-        "pass",
+        "keys = functools.reduce(operator.or_, (cast(Spans, each[column]) for _, each in wanted))",
+        "keys = cast(Spans, wanted[0][1][column])",
         "join/two_partners",
     ),
     mutant(
@@ -441,6 +456,9 @@ MUTANTS = (
         "yield rows if left is None else left.remaining(rows)",
         "yield rows",
         "join/",
+    ),
+    mutant(
+        "what left by its number is there", "trace/left.py", "rows.filter(pa.array(~has_left)) if has_left.any() else rows", "rows", "join/"
     ),
     mutant("values in common are those of one", "delta/spans.py", "np.union1d(mine, others)", "mine", "join/"),
     # What is the same before and after.
