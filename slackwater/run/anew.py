@@ -23,7 +23,7 @@ from slackwater.delta import OWN, first_flush, whole_flush
 from slackwater.path import Path
 from slackwater.plan import Node, Output, Project, Scan, column
 from slackwater.plan.rename import rename
-from slackwater.run.choice import AFRESH, CATCH_UP_OVER, FIRST, FULL, GUESSES, MOVED, Choice, by_cost
+from slackwater.run.choice import FIRST, FULL, GUESSES, MOVED, Choice, by_cost
 from slackwater.run.compile import AnyPath, Compiled
 from slackwater.run.plans import InFull, slim, stored
 from slackwater.run.reads import Reads
@@ -84,8 +84,11 @@ def choose_for_view(step: Step, view: View, form: Compiled) -> Choice | None:
         return replace(by_cost(in_full, in_full, learned, guess), how=FIRST)
     catch_up = _to_catch_up(step, form, whole, in_full)
     changed = MOVED * _changed(step, step.cursor(whole.path.name) or {}, now) if is_anew(step, whole) else catch_up
-    choice = step.warehouse.chooser((catch_up + (CATCH_UP_OVER - 1) * changed) // CATCH_UP_OVER, in_full, learned, guess)
-    return choice.that_read(in_full, in_full) if choice.how == FULL else replace(choice, rows=catch_up)
+    choice = step.warehouse.chooser(changed, in_full, learned, guess, catch_up)
+    if choice.how == FULL:
+        return choice.that_read(in_full, in_full)
+    begins = any(step.cursor(path.name) is None for path in form.paths)
+    return replace(choice, how=FIRST, rows=in_full) if begins else replace(choice, rows=catch_up)
 
 
 def forget_far_behind(step: Step, form: Compiled, whole: Anew) -> None:
@@ -98,11 +101,11 @@ def forget_far_behind(step: Step, form: Compiled, whole: Anew) -> None:
 
 
 def _to_catch_up(step: Step, form: Compiled, whole: Anew, in_full: int) -> int:
-    """What it takes to bring all paths up to date, in rows that are read."""
+    """What it takes to bring all paths up to date, in rows that are read. From nothing it takes all of them, and more to write."""
     if any(step.cursor(path.name) is None for path in form.paths):
-        return AFRESH * in_full
+        return MOVED * in_full
     now = {source: step.traces[source].version for source in whole.sources}
-    return min(MOVED * _changed(step, _seen(step, form, whole), now), AFRESH * in_full)
+    return MOVED * _changed(step, _seen(step, form, whole), now)
 
 
 def is_anew(step: Step, whole: Anew) -> bool:

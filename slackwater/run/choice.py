@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from slackwater.errors import QueryError
 
@@ -27,7 +28,7 @@ FORGOTTEN = 0.85  # and when the other way was taken
 COLD = 0.1  # what the first flush of a way counts, for which an engine generates and compiles code
 CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
 CATCH_UP_OVER = 5  # refreshes, over which it must pay that paths which have stayed behind catch up
-AFRESH = 2  # times what is read to compute a view anew is what it takes to compute all its paths from nothing, and to write what they keep
+AFRESH = 1.5  # times what it costs to compute a view anew is what it costs to compute all its paths from nothing, with what they keep
 MOVED = 8  # times as much as a row that is read does a row cost that has moved: it is derived, named and compared
 
 Learned = Mapping[str, Sequence[float]]  # by way: weight, and the weighted sums of rows, cost, rows², rows * cost
@@ -72,7 +73,8 @@ class Choice:
         return f"{self.how}: {self.incremental:.2f} s expected, {self.full:.2f} in full{spent}"
 
 
-Chooser = Callable[[int, int, Learned, Guess], Choice]
+class Chooser(Protocol):
+    def __call__(self, rows: int, rows_in_full: int, learned: Learned, guess: Guess, catch_up: int = 0) -> Choice: ...
 
 
 def chooser_named(name: str) -> Chooser:
@@ -85,23 +87,26 @@ def chooser_named(name: str) -> Chooser:
     return CHOOSERS[name]
 
 
-def by_cost(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -> Choice:
-    """The cheaper of two flushes that read so many rows."""
+def by_cost(rows: int, rows_in_full: int, learned: Learned, guess: Guess, catch_up: int = 0) -> Choice:
+    """The cheaper of two flushes that read so many rows. `catch_up`: what must be read once, before that is enough."""
     incremental = _expected(rows, learned.get(INCREMENTAL), guess)
-    full = _expected(rows_in_full, learned.get(FULL), guess)
+    full = _expected(rows_in_full, learned.get(FULL) or learned.get(FIRST), guess)
+    if catch_up > rows:
+        once = min(_expected(catch_up, learned.get(INCREMENTAL), guess), AFRESH * full)
+        incremental += (once - incremental) / CATCH_UP_OVER
     if full < CLEARLY * incremental:
         return Choice(FULL, rows_in_full, incremental, full)
     return Choice(INCREMENTAL, rows, incremental, full)
 
 
-def _incremental(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -> Choice:
-    return replace(by_cost(rows, rows_in_full, learned, guess), how=INCREMENTAL, rows=rows)
+def _incremental(rows: int, rows_in_full: int, learned: Learned, guess: Guess, catch_up: int = 0) -> Choice:
+    return replace(by_cost(rows, rows_in_full, learned, guess, catch_up), how=INCREMENTAL, rows=rows)
 
 
 def _at_random(luck: random.Random) -> Chooser:
-    def choose(rows: int, rows_in_full: int, learned: Learned, guess: Guess) -> Choice:
+    def choose(rows: int, rows_in_full: int, learned: Learned, guess: Guess, catch_up: int = 0) -> Choice:
         how, read = luck.choice(((INCREMENTAL, rows), (FULL, rows_in_full)))
-        return replace(by_cost(rows, rows_in_full, learned, guess), how=how, rows=read)
+        return replace(by_cost(rows, rows_in_full, learned, guess, catch_up), how=how, rows=read)
 
     return choose
 
@@ -112,12 +117,13 @@ CHOOSERS: dict[str, Chooser] = {"cost": by_cost, "incremental": _incremental}
 def learn(choice: Choice, learned: Learned) -> dict[str, list[float]]:
     """What is known after a flush whose cost was seen."""
     if choice.how == FIRST:
-        return {FULL: _sums(choice.rows, ONCE_WARM * (choice.cost or choice.full), GUESSED)}
-    before = learned.get(choice.how, (0.0,) * 5)
+        known = {way: list(sums) for way, sums in learned.items()}  # of a view whose paths began from nothing again
+        return {**known, FIRST: _sums(choice.rows, ONCE_WARM * (choice.cost or choice.full), GUESSED)}
     if choice.cost is None:
-        return {**{way: list(sums) for way, sums in learned.items()}, choice.how: list(before)}
+        return {way: list(sums) for way, sums in learned.items()}
+    is_first = choice.how not in learned
+    before = learned.get(FIRST if is_first and choice.how == FULL else choice.how, (0.0,) * 5)
     kept = {way: [FORGOTTEN * part for part in sums] for way, sums in learned.items() if way != choice.how}
-    is_first = before[0] <= (GUESSED if choice.how == FULL else 0.0)
     seen = _sums(choice.rows, ONCE_WARM * choice.cost, COLD) if is_first else _sums(choice.rows, choice.cost, 1.0)
     return {**kept, choice.how: [round(FADES * old + new, 6) for old, new in zip(before, seen, strict=True)]}
 
