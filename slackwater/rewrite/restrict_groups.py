@@ -121,18 +121,14 @@ def _few(node: Node, name: str) -> _Few | None:
         return _few(node.input, below) if below else None
     if isinstance(node, Aggregate):
         return _few(node.input, name) if name in node.keys else None
-    if not isinstance(node, Join) or node.kind == "full":
-        return None
-    if name not in node.left.names:
-        return _few_of_right(node, name) if node.kind == "inner" else None
-    partners = [b for a, b in _equal(node) if a == name] if node.kind in ("inner", "semi") else []
-    found = [_few(node.left, name), *(_few(node.right, each) for each in partners)]
-    return next((each for each in found if each), None)
-
-
-def _few_of_right(node: Join, name: str) -> _Few | None:
-    found = [_few(node.right, name), *(_few(node.left, a) for a, b in _equal(node) if b == name)]
-    return next((each for each in found if each), None)
+    places: list[tuple[Node, str]] = []
+    if isinstance(node, Join) and node.kind != "full":
+        if name in node.left.names:
+            partners = [(node.right, b) for a, b in _equal(node) if a == name] if node.kind in ("inner", "semi") else []
+            places = [(node.left, name), *partners]
+        elif node.kind == "inner":
+            places = [(node.right, name), *((node.left, a) for a, b in _equal(node) if b == name)]
+    return next((found for below, each in places if (found := _few(below, each))), None)
 
 
 def _equal(node: Join) -> list[tuple[str, str]]:

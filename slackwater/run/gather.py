@@ -47,8 +47,7 @@ class Gather:
         return parts
 
     def _found(self, files: Files, directory: str) -> Reading:
-        keys, around = (None if each is None else np.frombuffer(each, np.int64) for each in (self.keys, self.around))
-        assert keys is not None
+        keys, around = (np.frombuffer(each, np.int64) for each in (self.keys, self.around or self.keys))
         pieces = files.rows_among(self.kept, self.columns, self.column.name, keys, self.also, around)
         written: list[File] = []
         # A file has one schema. Those of a source were written by several engines perhaps, each in its own way.

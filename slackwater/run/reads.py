@@ -137,7 +137,7 @@ class Reads:
         if part not in (ADDED, REMOVED):
             return self._spans(relation, column, {})
         between = self._step.traces[source].between(self._seen.get(source, 0), self._now[source])
-        if sum(batch.rows for batch in between) > MOST:
+        if not 0 < sum(batch.rows for batch in between) <= MOST:
             return None
         return self._files.values((file for batch in between for file in (*batch.added, *batch.removed)), column)
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 TASK = 33  # bits of a number that tell the rows of a task apart
 MOST = 1 << 26  # bits: 8 MB
-TASKS = 1 << 20
+TASKS = 1 << 16  # of all that ever numbered rows: the words of each have a place, if they are none
 
 
 def words_of(numbers: np.ndarray) -> list[np.ndarray] | None:
