@@ -1,6 +1,6 @@
 """Incremental or in full: which flush of a path is cheaper this time.
 
-    cost = a + b * rows        rows that are read, those that have moved eight times, and those that were only looked through less
+    cost = a + b * rows        rows that are read, those that are derived eight times, and those that were only looked through less
 
 for each way, a line through the path's own flushes that went that way. Recent flushes count most; before there are any, a guess that suits
 the engine stands for them, and a way that was not taken for long drifts back to that guess, so that it is tried again. Costs are seconds of
@@ -29,7 +29,7 @@ COLD = 0.1  # what the first flush of a way counts, for which an engine generate
 CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
 CATCH_UP_OVER = 5  # refreshes, over which it must pay that paths which have stayed behind catch up
 AFRESH = 1.5  # times what it costs to compute a view anew is what it costs to compute all its paths from nothing, with what they keep
-MOVED = 8  # times as much as a row that is read does a row cost that has moved: it is derived, named and compared
+MOVED = 8  # times as much as a row that is read does a row cost that has moved and is joined: it is derived, named and compared
 
 Learned = Mapping[str, Sequence[float]]  # by way: weight, and the weighted sums of rows, cost, rows², rows * cost
 

@@ -74,7 +74,8 @@ def compile_query(
         query = bind(text, snapshot, engine)
         if engine.is_sail:
             refuse_on_sail(query.plan)
-        plan = rewrite(_down_to_traces(query.plan, snapshot, answers))
+        keys = {table.name.lower(): table.primary_key for table in snapshot.tables}
+        plan = rewrite(_down_to_traces(query.plan, snapshot, answers), keys)
         paths = cut(plan, name)
     except NonDeterministic:
         raise

@@ -189,7 +189,7 @@ def _statement(
         choice = replace(by_cost(reads.rows, reads.rows, {}, guess), how=FIRST)
     else:
         in_full = Reads(whole.everything, {}, now, step).rows
-        rows = reads.left + int(guess.looked_through * reads.looked_through) + (MOVED - 1) * reads.moved
+        rows = reads.left + int(guess.looked_through * reads.looked_through) + (MOVED - 1) * reads.derived
         choice = step.warehouse.chooser(rows, in_full, learned, guess)
         if choice.how == FULL:
             return _in_full(path, whole, now, step, scratch), choice.that_read(in_full, in_full)

@@ -27,7 +27,7 @@ GATHERED = "*"  # in the name of a part of which the rows of some keys were fetc
 MOST = 200_000  # rows of a change whose values are looked at, in this process
 WORTH = 50_000  # rows that a reading must be rid of to be narrowed
 WORTH_GATHERING = 1_500_000  # rows that need not be read again, to be worth a statement of its own
-TIMES = 32  # more rows than keys must there be for this process to look for them,
+TIMES = 16  # more rows than keys must there be for this process to look for them,
 FEW = 1_000_000  # or no more than these, of which not only keys are wanted,
 MOST_HERE = 30_000_000  # and no more rows than these: an engine has more cores to look through them
 
@@ -66,6 +66,13 @@ class Reads:
     def moved(self) -> int:
         """How many rows have arrived or left, of all that is read."""
         return sum(reading.rows for name, (_, reading) in self.readings.items() if name.endswith((f"@{ADDED}", f"@{REMOVED}")))
+
+    @property
+    def derived(self) -> int:
+        """How many rows have moved, or come of what has, if that meets nothing but sums: those are derived, named and compared."""
+        others = [name for name in self.readings if not name.endswith((f"@{ADDED}", f"@{REMOVED}")) and f"@{OWN}" not in name]
+        own = sum(self._all[name][0].rows for name in self.readings if f"@{OWN}" in name)
+        return self.moved if others else min(self.moved, 2 * own)
 
     @property
     def sizes(self) -> tuple[tuple[str, Size], ...]:

@@ -23,6 +23,19 @@ def contents(source: Any, columns: list[str] | None) -> pa.Table:
     return _with_zones(file.read(columns=columns), file)
 
 
+def schema_of(source: Any) -> pa.Schema:
+    """The schema that the rows of a file are read with."""
+    file = _opened(source)
+    return _with_zones(file.schema_arrow.empty_table(), file).schema
+
+
+def pieces(source: Any, most: int) -> Iterator[pa.Table]:
+    """The rows of a file however large, so many at a time."""
+    file = _opened(source)
+    for batch in file.iter_batches(most):
+        yield _with_zones(pa.table(batch), file)
+
+
 @dataclass(frozen=True)
 class Found:
     """The rows of a file in which a column of whole numbers or dates has one of some keys: where they are, and what was read of them."""

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
 from slackwater.delta.conditions import Wanted
 from slackwater.delta.spans import Spans
-from slackwater.trace.contents import Found, contents
+from slackwater.trace.contents import Found, contents, pieces, schema_of
 from slackwater.trace.disk import Disk
 from slackwater.trace.durable import DIFFERS, MISSING, Damaged, checksum, checksums, damage
 from slackwater.trace.left import Left
@@ -36,6 +36,7 @@ from slackwater.trace.write import write_few, write_rows
 
 SMALL = 8 << 20  # bytes of a file that is kept in memory when it was read, or written here
 ROOM = 128 << 20  # bytes of what is kept so, and as many of what was found in larger files
+PIECE = 1 << 16  # rows that a fold takes at a time
 COLUMN = 1 << 10  # bytes that a column takes in memory beside its values, however few they are
 _SIDE = re.compile(rf"{SIDE}=(\w+)/[^/]+\.parquet")
 RETIRED = "_retired"  # the mark of a batch that readers of an older snapshot may still be reading
@@ -101,11 +102,31 @@ class Files:
                 raise Damaged(file.path, what)
 
     def write_folded(self, reading: Reading, version: int, directory: str, side: str) -> None:
-        """Write what a small reading gives as one file of a batch of this version, without the engine."""
-        rows = self.rows(reading)
-        at = rows.schema.get_field_index(VERSION)
-        rows = rows.set_column(at, VERSION, pa.repeat(pa.scalar(version, pa.int64()), rows.num_rows))
-        self.write_arrow(rows, directory, side)
+        """Write what a reading gives as files of a batch of this version, without the engine. Piece by piece: it may be large."""
+        left = self._left(reading) if reading.without else None
+        # Files were written by several engines perhaps, each in its own way, and older ones may lack columns.
+        like = pa.unify_schemas([self._schema(file) for file in reading.files], promote_options="permissive").empty_table()
+        at = like.schema.get_field_index(VERSION)
+
+        def folded(rows: pa.Table) -> pa.Table:
+            rows = pa.concat_tables([like, rows if left is None else left.remaining(rows)], promote_options="permissive")
+            return rows.set_column(at, VERSION, pa.repeat(pa.scalar(version, pa.int64()), rows.num_rows))
+
+        # Hashes that left are looked up in a table that is built for every piece, numbers are not.
+        most = PIECE if left is None or left.are_numbers else 16 * PIECE
+        self.write_arrow((folded(rows) for file in reading.files for rows in self._pieces(file, most)), directory, side)
+
+    def _schema(self, file: File) -> pa.Schema:
+        known = self._tables.get(file.path)
+        if known is not None:
+            return known.schema
+        with self._reading(file):
+            return schema_of(self.place.source(self.full(file)))
+
+    def _pieces(self, file: File, most: int) -> Iterator[pa.Table]:
+        known = self._tables.get(file.path)
+        with self._reading(file):
+            yield from pieces(self.place.source(self.full(file)), most) if known is None else [known]
 
     def rows(self, reading: Reading, columns: Iterable[str] | None = None) -> pa.Table:
         """All that a small reading gives, without the engine; only these columns, identities and versions if `columns` are named."""

@@ -23,9 +23,13 @@ class Left:
             self._rows = rows.sort_by([(VERSION, "descending" if later else "ascending")])
 
     @property
+    def are_numbers(self) -> bool:
+        return self._numbers is not None
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """What must be known of rows to tell."""
-        return (ID,) if self._numbers is not None else (ID, VERSION)
+        return (ID,) if self.are_numbers else (ID, VERSION)
 
     def remaining(self, rows: pa.Table) -> pa.Table:
         """Without the rows that have left."""

@@ -15,7 +15,8 @@ from slackwater.trace.trace import Batch, Trace
 BATCHES = 4  # fewer are not worth a file
 TIMES = 4  # a batch is folded into newer ones that together have at least a quarter of its rows
 LEAST = 1000  # rows: to read a batch of fewer costs about as much
-LARGE = 128 << 20  # bytes: a batch of this size is only rewritten to be rid of rows that have left
+LARGE = 128 << 20  # bytes: a batch of this size is only rewritten to be rid of rows that have left,
+LEFT = 10  # once they are a tenth of it: all who read it look through them
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ def _grown(trace: Trace, whole: Range) -> Range | None:
     for position in reversed(range(len(batches))):
         batch = batches[position]
         size = max(batch.rows, LEAST)
-        if rows and size > TIMES * (left if batch.bytes >= LARGE else rows):
+        if rows and size > (LEFT * left if batch.bytes >= LARGE else TIMES * rows):
             break
         rows, left = rows + size, left + batch.removed_rows
         if len(batches) - position >= BATCHES:

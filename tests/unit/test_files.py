@@ -60,6 +60,30 @@ def test_rows_are_found_by_keys(written: tuple[Files, Trace], version: int, keys
     assert {id: a for piece in found for id, a in _rows(piece).items()} == expected
 
 
+@pytest.mark.parametrize("version", range(1, len(HISTORY) + 1))
+def test_a_fold_holds_what_was_there(written: tuple[Files, Trace], version: int) -> None:
+    files, trace = written
+    files.write_folded(trace.at(version), version, directory := files.batch_directory("t", "fold"), ADDED)
+    folded = files.rows(Reading(files.written(directory)[0]))
+    assert _rows(folded) == _rows(files.rows(trace.at(version)))
+    assert set(folded[VERSION].to_pylist()) == {version}
+
+
+def test_a_fold_of_many_rows_is_made_piece_by_piece(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slackwater.trace.files.PIECE", 7)
+    files, numbers = Files(tmp_path), range(100)
+    old = pa.table({"a": numbers, ID: numbers, VERSION: [1] * 100})
+    new = pa.table({"a": pa.array([100, None], pa.int32()), "b": ["x", "y"], ID: [100, 101], VERSION: [2, 2]})  # a column more
+    gone = pa.table({ID: [3, 50, 100], VERSION: [3, 3, 3]})
+    for number, rows in enumerate((old, new, gone)):
+        files.write_arrow(rows, f"{tmp_path}/{number}")
+    (first,), (second,), (left,) = (Files(tmp_path).written(f"{tmp_path}/{number}")[0] for number in range(3))
+    files.write_folded(Reading((first, second), (left,)), 3, f"{tmp_path}/fold", ADDED)
+    rows = files.rows(Reading(files.written(f"{tmp_path}/fold")[0])).sort_by(ID)
+    kept = [number for number in numbers if number not in (3, 50)]
+    assert rows.to_pydict() == {"a": [*kept, None], ID: [*kept, 101], VERSION: [3] * 99, "b": [None] * 98 + ["y"]}
+
+
 @pytest.mark.parametrize("type", [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.date32()])
 def test_rows_are_found_in_keys_of_every_type(tmp_path: Path, type: pa.DataType) -> None:
     days = pa.array([0, 5, None, 9, 100, 101], pa.int32())

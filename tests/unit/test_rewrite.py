@@ -7,7 +7,8 @@ from sqlglot import exp
 
 from slackwater.plan.nodes import Aggregate, Filter, Generate, Join, Node, Project, Scan, Union, Window, column, conjuncts
 from slackwater.plan.render import render, sql
-from slackwater.rewrite import RULES, rewrite
+from slackwater.rewrite import rewrite, rules
+from slackwater.rewrite.group_before_join import group_before_join
 from slackwater.rewrite.merge_projections import merge_projections
 from slackwater.rewrite.prune_columns import prune_columns
 from slackwater.rewrite.push_filters import factored, push_filters
@@ -246,7 +247,53 @@ def test_groups_are_restricted(how: str, text: str, expected: str) -> None:
     assert shape(restrict_groups(push_filters(bound(text).plan)), projections=False) == expected
 
 
+KEYS = {"orders": ("id",)}
+GROUPED = [
+    ("a count of partners", "SELECT o.id, count(i.price) FROM orders o LEFT JOIN items i ON o.id = i.order_id GROUP BY o.id", True),
+    (
+        "with a condition on partners alone",
+        "SELECT o.id, max(i.price) FROM orders o LEFT JOIN items i ON o.id = i.order_id AND i.price > 1 GROUP BY o.id",
+        True,
+    ),
+    (
+        "by more than the key",
+        "SELECT o.region, o.id, avg(i.price) FROM orders o LEFT JOIN items i ON o.id = i.order_id GROUP BY o.region, o.id",
+        True,
+    ),
+    ("not of what is no key", "SELECT o.region, count(i.id) FROM orders o LEFT JOIN items i ON o.id = i.order_id GROUP BY o.region", False),
+    ("not rows without a partner", "SELECT o.id, count(*) FROM orders o LEFT JOIN items i ON o.id = i.order_id GROUP BY o.id", False),
+    (
+        "not what a missing partner counts for",
+        "SELECT o.id, sum(coalesce(i.price, 1)) FROM orders o LEFT JOIN items i ON o.id = i.order_id GROUP BY o.id",
+        False,
+    ),
+    ("not of the left side", "SELECT o.id, sum(o.amount) FROM orders o LEFT JOIN items i ON o.id = i.order_id GROUP BY o.id", False),
+    (
+        "not by more than equal columns",
+        "SELECT o.id, count(i.id) FROM orders o LEFT JOIN items i ON o.id = i.order_id AND i.price > o.amount GROUP BY o.id",
+        False,
+    ),
+    ("not an inner join", "SELECT o.id, count(i.id) FROM orders o JOIN items i ON o.id = i.order_id GROUP BY o.id", False),
+    (
+        "not several at once, of which each multiplies the other",
+        "SELECT o.id, count(i.id), count(j.id) FROM orders o LEFT JOIN items i ON o.id = i.order_id "
+        "LEFT JOIN items j ON o.id = j.order_id GROUP BY o.id",
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize("how, text, is_grouped", GROUPED, ids=[how for how, _, _ in GROUPED])
+def test_partners_are_grouped_before_they_are_joined(how: str, text: str, is_grouped: bool) -> None:
+    before = push_filters(bound(text).plan)
+    after = shape(group_before_join(before, KEYS), projections=False)
+    assert after.startswith("join:left(scan orders, aggregate:1:1(") == is_grouped
+    assert is_grouped or after == shape(before, projections=False)
+    assert group_before_join(before, {}) == before
+
+
 QUERIES = [
+    "SELECT o.id, count(i.price) n, min(i.id) FROM orders o LEFT JOIN items i ON o.id = i.order_id GROUP BY o.id HAVING count(i.price) > 1",
     f"SELECT p FROM orders o JOIN {AVERAGE} ON o.id = a.order_id WHERE o.region = 'EU'",
     "WITH w AS (SELECT region, sum(amount) s FROM orders GROUP BY region) "
     "SELECT a.s FROM w a JOIN w b ON a.region = b.region WHERE a.s > 1 AND b.s > 2",
@@ -259,14 +306,14 @@ QUERIES = [
 @pytest.mark.parametrize("text", QUERIES)
 def test_every_rule_keeps_the_columns_and_is_done_after_once(text: str) -> None:
     plan: Node = bound(text).plan
-    for rule in RULES:
+    for rule in rules(KEYS):
         changed = rule(plan)
         assert changed.columns == plan.columns
         assert rule(changed) == changed
         plan = changed
-    assert plan == rewrite(bound(text).plan)
+    assert plan == rewrite(bound(text).plan, KEYS)
 
 
 def test_a_shared_subplan_stays_shared() -> None:
-    plan = rewrite(bound(QUERIES[1]).plan)
+    plan = rewrite(bound(QUERIES[2]).plan)
     assert render(plan).count("GROUP BY") == 1
