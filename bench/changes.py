@@ -24,14 +24,17 @@ ASSIGNED = {
 }
 
 
-def refresh_functions(share: float, number: int, orders: int) -> list[str]:
+def oldest(share: float, orders: int) -> int:
+    """How many keys a share of the oldest orders takes. Generated keys are eight of every 32, so the n oldest lie below 4n."""
+    return int(orders * share * 4)
+
+
+def refresh_functions(share: float, number: int, above: int, below: int) -> list[str]:
     """RF1 and RF2 with as many updates: new orders with their lines, the oldest ones gone with theirs, others and their lines changed.
 
-    `orders` is how many there were in the beginning. Generated keys are eight of every 32, so the n oldest lie below 4n.
+    The oldest are those with keys above `above`, up to which all are gone already, and up to `below`.
     """
     every, base = _every(share), number * NEW_KEYS
-    oldest = int(orders * share * 4)
-    below, above = (number + 1) * oldest, number * oldest
     copied = f"{_chosen('orders', every, 3 * number)} AND o_orderkey < {NEW_KEYS}"
     lines = f"{_remainder('l_orderkey', every, 3 * number)} AND l_orderkey < {NEW_KEYS}"
     changed = _remainder("o_orderkey", every, 3 * number + 1)

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 import slackwater
 from bench import tpch
-from bench.changes import refresh_functions
+from bench.changes import oldest, refresh_functions
 from bench.measure import Cost, geometric_mean, measured, peak_memory, report
 from bench.refresh import TICK, check_answer, create_views, load
 from tests.oracle import without_limit
@@ -46,7 +46,8 @@ class History:
         create_views(self.db, self.texts)
 
     def change(self) -> None:
-        for statement in refresh_functions(self.share, self.round, self.orders):
+        many = oldest(self.share, self.orders)
+        for statement in refresh_functions(self.share, self.round, self.round * many, (self.round + 1) * many):
             self.db.sql(statement)
         self.round += 1
 

@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 
 import slackwater
 from bench import tpch
-from bench.changes import random_rows, refresh_functions
+from bench.changes import oldest, random_rows, refresh_functions
 from bench.measure import Cost, commit, geometric_mean, last_result, measured, report
 from slackwater.run.fold import fold_all
 from tests.oracle import check_rows, check_top, difference, without_limit
@@ -67,6 +67,7 @@ class Bench:
         self.texts = {name: text for name, text in tpch.queries(scale_factor).items() if name in names}
         self.plain = folder / "plain"
         self.round = 0
+        self.gone = 0  # orders with keys up to here
         self.folding: list[Cost] = []  # by round
         self.db = slackwater.connect(folder / "warehouse", engine=engine, folding="off")
         self.orders = load(self.db, scale_factor)
@@ -86,7 +87,8 @@ class Bench:
         """One round of changes, in the warehouse and in the plain files."""
         kind, share = mix.split(":")
         if kind == "rf":
-            statements, changed = refresh_functions(float(share), self.round, self.orders), ["orders", "lineitem"]
+            gone, self.gone = self.gone, self.gone + oldest(float(share), self.orders)
+            statements, changed = refresh_functions(float(share), self.round, gone, self.gone), ["orders", "lineitem"]
         else:
             statements, changed = random_rows(float(share), self.round), list(tpch.TABLES)
         self.round += 1

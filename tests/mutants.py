@@ -56,6 +56,31 @@ MUTANTS = (
         "return together([left and _met(node, left, derive)], node.names)",
         "subquery/only_groups_of_few",
     ),
+    # Partners that are grouped before they are joined.
+    mutant(
+        "a row without partners has no count",
+        "rewrite/group_before_join.py",
+        "if isinstance(inner.expression, exp.Count) else value",
+        "if inner is None else value",
+        "aggregate/partners_of_a_key",
+    ),
+    mutant(
+        "partners are grouped whatever the groups are",
+        "rewrite/group_before_join.py",
+        "or not _is_unique(join.left, set(groups), keys)",
+        "",
+        "aggregate/partners_of_no_key",
+    ),
+    # Folds.
+    mutant(
+        "a fold keeps rows that have left",
+        "trace/files.py",
+        "rows if left is None else left.remaining(rows)",
+        "rows",
+        "aggregate/late_delete",
+        "aggregate/unread_steps_pile_up",
+        "filter",
+    ),
     # Sources and what is read of them.
     mutant(
         "a source never loses rows",

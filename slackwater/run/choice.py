@@ -2,9 +2,9 @@
 
     cost = a + b * rows        rows that are read, those that are derived eight times, and those that were only looked through less
 
-for each way, a line through the path's own flushes that went that way. Recent flushes count most; before there are any, a guess that suits
-the engine stands for them, and a way that was not taken for long drifts back to that guess, so that it is tried again. Costs are seconds of
-CPU, or of time where the work is done in other processes than ours.
+for each way, a line through the path's own flushes that went that way, if they were of several sizes. Recent flushes count most; before
+there are any, a guess that suits the engine stands for them, and a way that was not taken for long drifts back to that guess, so that it
+is tried again. Costs are seconds of CPU, or of time where the work is done in other processes than ours.
 
 The same is asked for a view as a whole: path by path, whichever way each of them goes, or anew, past all but the last (run/anew.py).
 """
@@ -25,6 +25,8 @@ ONCE_WARM = 0.6  # of what the first flush of a way took is what a later one is 
 GUESSED = 0.3  # what that counts
 FADES = 0.7  # what an older flush still counts when a newer one is seen
 FORGOTTEN = 0.85  # and when the other way was taken
+WEIGHT = 0.1  # what the guess counts, as if it were a flush or two
+VARIED = 0.25  # of the square of what flushes read, on average, is how far they must lie apart to tell what a row costs
 COLD = 0.1  # what the first flush of a way counts, for which an engine generates and compiles code
 CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
 CATCH_UP_OVER = 5  # refreshes, over which it must pay that paths which have stayed behind catch up
@@ -41,6 +43,9 @@ class Guess:
     fixed: float
     per_row: float
     looked_through: float  # what a row costs that this process looks through for keys, of one that the engine reads
+
+    def at(self, rows: float) -> float:
+        return self.fixed + self.per_row * rows
 
 
 GUESSES = {"sail": Guess(0.03, 1e-7, 1.0), "spark": Guess(0.3, 2.5e-7, 0.3)}  # the medians of TPC-H at scale factor 1
@@ -134,14 +139,23 @@ def _sums(rows: int, cost: float, weight: float) -> list[float]:
 
 
 def _expected(rows: int, sums: Sequence[float] | None, guess: Guess) -> float:
-    """The line's value. The guess weighs like two old flushes, one that read nothing and one that read a million rows."""
-    million, weight = 1e6, 0.1
-    far = guess.fixed + guess.per_row * million
-    ours = (2 * weight, weight * million, weight * (guess.fixed + far), weight * million * million, weight * million * far)
-    n, x, y, xx, xy = (ours[i] + (sums[i] if sums else 0.0) for i in range(5))
-    spread = n * xx - x * x
-    slope = max(0.0, (n * xy - x * y) / spread)
+    """The line's value. Flushes of about one size tell nothing of its slope: what they took is moved along the guess."""
+    n, x, y, xx, _ = sums or (0.0,) * 5
+    if n * xx - x * x > VARIED * x * x:
+        return _line(rows, sums or (), guess)
+    usual = x / n if n else float(rows)
+    there = guess.at(usual)
+    known = (y + WEIGHT * there) / (n + WEIGHT)
+    return known * guess.at(rows) / there if rows < usual else known + guess.per_row * (rows - usual)
+
+
+def _line(rows: int, sums: Sequence[float], guess: Guess) -> float:
+    """The guess weighs like two old flushes, one that read nothing and one that read a million rows."""
+    million, far = 1e6, guess.at(1e6)
+    ours = (2 * WEIGHT, WEIGHT * million, WEIGHT * (guess.fixed + far), WEIGHT * million * million, WEIGHT * million * far)
+    n, x, y, xx, xy = (mine + seen for mine, seen in zip(ours, sums, strict=True))
+    slope = max(0.0, (n * xy - x * y) / (n * xx - x * x))
     fixed = max(0.0, (y - slope * x) / n)
-    usual = math.sqrt(sums[3] / sums[0]) if sums and sums[0] else rows
-    # Flushes of about one size tell little about much larger ones.
+    usual = math.sqrt(sums[3] / sums[0])
+    # Nor do they tell much about far more rows than they read.
     return fixed + (slope * rows if rows < 2 * usual else slope * usual + max(slope, guess.per_row) * (rows - usual))

@@ -62,6 +62,14 @@ def test_a_fixed_cost_is_not_taken_for_a_cost_of_rows() -> None:
     assert by_cost(MILLION, 10 * MILLION, known, GUESS).incremental < 5
 
 
+def test_flushes_of_one_size_that_grow_cheaper_do_not_make_rows_dear() -> None:
+    known: dict[str, list[float]] = {}
+    for rows, cost in ((1_010_000, 3.0), (1_005_000, 1.5), (1_000_000, 1.0), (995_000, 0.9)):  # an engine that grows warm
+        known = seen({rows: cost}, INCREMENTAL, known, times=1)
+    assert by_cost(2 * MILLION, 10 * MILLION, known, GUESS).incremental < 4
+    assert by_cost(1000, 10 * MILLION, known, GUESS).incremental < 1
+
+
 def test_a_way_that_was_not_taken_for_long_is_tried_again() -> None:
     known = seen({MILLION: 9.0}, INCREMENTAL, seen({MILLION: 2.0}, FULL))
     assert by_cost(MILLION, MILLION, known, GUESS).how == FULL
