@@ -13,8 +13,7 @@ import pyarrow.parquet as pq
 
 from slackwater.trace.place import Place
 from slackwater.trace.spans import as_numbers, leaf_at, spans_of_group
-
-BATCH = 1 << 16  # rows that are looked at together
+from slackwater.trace.unpacked import Unpacked
 
 
 def contents(source: Any, columns: list[str] | None) -> pa.Table:
@@ -46,21 +45,21 @@ class Found:
     keys: np.ndarray  # which ascend
     places: tuple[tuple[int, np.ndarray], ...]  # by row group
     rows: pa.Table
+    unpacked: Unpacked
 
     @classmethod
-    def find(cls, place: Place, path: str, column: str, keys: np.ndarray) -> Found:
+    def find(cls, place: Place, path: str, column: str, keys: np.ndarray, unpacked: Unpacked) -> Found:
         file = _opened(place.source(path))
-        keyring, places, found = _Keyring(keys), [], [file.schema_arrow.empty_table().select([column])]
-        for group in range(file.num_row_groups):
-            if _may_hold(file.metadata, group, column, keys):
-                here = [np.array([], np.int64)]
-                for first, batch in _batches(file, group, [column]):
-                    at = keyring.places(as_numbers(batch[column]))
-                    here.append(first + at)
-                    if len(at):
-                        found.append(pa.table(batch.take(pa.array(at))))
-                places.append((group, np.concatenate(here)))
-        return cls(place, path, column, keys, tuple(places), pa.concat_tables(found))
+        keyring, found = _Keyring(keys), [file.schema_arrow.empty_table().select([column])]
+        groups = [group for group in range(file.num_row_groups) if _may_hold(file.metadata, group, column, keys)]
+        places = {group: [np.array([], np.int64)] for group in groups}
+        for group, first, batch in unpacked.batches(path, file, groups, [column], file):
+            at = keyring.places(as_numbers(batch[column]))
+            places[group].append(first + at)
+            if len(at):
+                found.append(pa.table(batch.take(pa.array(at))))
+        there = tuple((group, np.concatenate(each)) for group, each in places.items())
+        return cls(place, path, column, keys, there, pa.concat_tables(found), unpacked)
 
     @property
     def size(self) -> int:
@@ -84,17 +83,17 @@ class Found:
         more = [name for name in columns if name in file.schema_arrow.names and name not in self.rows.column_names]
         if not more:
             return self
-        plain = file.schema_arrow
-        file = _opened(self.place.source(self.path), _repeated(file, more))
-        found = [file.schema_arrow.empty_table().select(more)]
-        for group, places in self.places:
-            if len(places):
-                for first, batch in _batches(file, group, more):
-                    here = places[np.searchsorted(places, first) : np.searchsorted(places, first + batch.num_rows)]
-                    if len(here):
-                        found.append(pa.table(batch.take(pa.array(here - first))))
+        coded = _opened(self.place.source(self.path), _repeated(file, more))
+        schema = pa.schema([file.schema_arrow.field(name) for name in more])
+        found, there = [schema.empty_table()], dict(self.places)
+        groups = [group for group, places in self.places if len(places)]
+        for group, first, batch in self.unpacked.batches(self.path, file, groups, more, coded):
+            places = there[group]
+            here = places[np.searchsorted(places, first) : np.searchsorted(places, first + batch.num_rows)]
+            if len(here):
+                found.append(pa.table(batch.take(pa.array(here - first))).cast(schema))
         rows = self.rows
-        few = pa.concat_tables(found).cast(pa.schema([plain.field(name) for name in more]))
+        few = pa.concat_tables(found)
         for name, values in zip(more, _with_zones(few, file).columns, strict=True):
             rows = rows.append_column(name, values)
         return replace(self, rows=rows)
@@ -134,14 +133,6 @@ def _repeated(file: pq.ParquetFile, names: list[str]) -> list[str]:
             if all("PLAIN_DICTIONARY" in each and "PLAIN" not in each for each in encodings):
                 found.append(name)
     return found
-
-
-def _batches(file: pq.ParquetFile, group: int, columns: list[str]) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The rows of a row group, with the number of the first of them."""
-    first = 0
-    for batch in file.iter_batches(BATCH, [group], columns):
-        yield first, batch
-        first += batch.num_rows
 
 
 def _may_hold(facts: pq.FileMetaData, group: int, column: str, keys: np.ndarray) -> bool:

@@ -32,6 +32,7 @@ from slackwater.trace.place import Facts, Place, folder_of, place_at
 from slackwater.trace.recent import Recent
 from slackwater.trace.spans import leaf_at, matching, spans_in, spans_of
 from slackwater.trace.trace import VERSION, File, Reading
+from slackwater.trace.unpacked import Unpacked
 from slackwater.trace.write import write_few, write_rows
 
 SMALL = 8 << 20  # bytes of a file that is kept in memory when it was read, or written here
@@ -49,6 +50,7 @@ class Files:
         self.place = place_at(warehouse)
         self._tables: Recent[pa.Table] = Recent(ROOM)
         self._finds: Recent[Found] = Recent(ROOM)
+        self._unpacked = Unpacked()
         self._values: Recent[Spans] = Recent(ROOM // 8)
         self._ids: Recent[np.ndarray] = Recent(ROOM // 2)
 
@@ -215,7 +217,7 @@ class Files:
         with self._reading(file):
             found = self._finds.get((file.path, column))
             if found is None or not found.has(keys):
-                found = Found.find(self.place, self.full(file), column, around)
+                found = Found.find(self.place, self.full(file), column, around, self._unpacked)
             found = found.reading(columns)
         self._finds.put((file.path, column), found, found.size)
         present = [name for name in columns if name in found.rows.column_names]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from slackwater.trace import contents as found_by_keys
 from slackwater.trace.contents import Found
 from slackwater.trace.disk import Disk
 from slackwater.trace.files import COLUMN
+from slackwater.trace.unpacked import Unpacked
 
 # A group that comes, changes twice and goes, beside one that stays: what arrived and what left, batch by batch.
 HISTORY: tuple[tuple[dict[str, int], dict[str, int]], ...] = (
@@ -90,7 +92,7 @@ def test_rows_are_found_in_keys_of_every_type(tmp_path: Path, type: pa.DataType)
     rows = pa.table({"a": days.cast(type), "at": pa.array(range(6), pa.timestamp("us", "UTC"))})
     pq.write_table(rows, tmp_path / "t.parquet", row_group_size=2, use_deprecated_int96_timestamps=True)
     keys = np.array([-(2**40), 5, 100, 2**40])
-    found = Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", keys).reading(["at", "a", "missing"])
+    found = Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", keys, Unpacked()).reading(["at", "a", "missing"])
     assert found.among(keys).equals(rows.take([1, 4]))
     assert found.among(np.array([100])).equals(rows.take([4]))
 
@@ -98,7 +100,7 @@ def test_rows_are_found_in_keys_of_every_type(tmp_path: Path, type: pa.DataType)
 def test_what_was_found_answers_for_fewer_keys_and_learns_more_columns(tmp_path: Path) -> None:
     rows = pa.table({"a": [3, 1, 2, 3, 5], "b": list("vwxyz"), "c": range(5)})
     pq.write_table(rows, tmp_path / "t.parquet", row_group_size=3)
-    found = Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([2, 3, 4])).reading(["b"])
+    found = Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([2, 3, 4]), Unpacked()).reading(["b"])
     assert found.has(np.array([3, 4])) and found.has(np.array([], np.int64))
     assert not found.has(np.array([3, 5])) and not found.has(np.array([1]))
     assert found.reading(["b"]) is found
@@ -106,17 +108,48 @@ def test_what_was_found_answers_for_fewer_keys_and_learns_more_columns(tmp_path:
     assert found.reading(["c"]).among(np.array([2])).to_pylist() == [{"a": 2, "b": "x", "c": 2}]
 
 
+def test_a_column_that_is_looked_through_again_is_decoded_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slackwater.trace.unpacked.BATCH", 2)
+    words = ["v", None, "wörter", "", "z"]
+    rows = pa.table(
+        {"a": [3, 1, None, 3, 5], "b": words, "c": pa.array([1, None, 2, 3, 4], pa.decimal128(9, 2)), "d": [[1], None, [], [2, 3], []]}
+    )
+    pq.write_table(rows, tmp_path / "t.parquet", row_group_size=3)
+    unpacked, decoded = Unpacked(least=0), list[str]()
+    decode = pq.ParquetFile.iter_batches
+
+    def noted(file: pq.ParquetFile, size: int, groups: list[int], names: list[str]) -> Iterator[pa.RecordBatch]:
+        decoded.extend(names)
+        return iter(decode(file, size, groups, names))
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", noted)
+    for _ in range(3):
+        decoded.clear()
+        found = Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([3, 5]), unpacked).reading(["b", "c", "d"])
+        assert found.rows.equals(rows.take([0, 3, 4]))
+    assert not decoded  # the first time they are decoded, the second time written out
+
+
+def test_a_column_for_which_there_is_no_room_is_decoded(tmp_path: Path) -> None:
+    rows = pa.table({"a": range(1000)})
+    pq.write_table(rows, tmp_path / "t.parquet")
+    for unpacked in (Unpacked(room=100, least=0), Unpacked(least=2000)):
+        for _ in range(3):
+            found = Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([7, 999]), unpacked)
+            assert found.rows["a"].to_pylist() == [7, 999]
+
+
 def test_a_key_is_not_found_where_nothing_is(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [None, 0, None, 1 << 22]}), tmp_path / "t.parquet")
-    assert Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([0])).places[0][1].tolist() == [1]
-    assert Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([], np.int64)).rows.num_rows == 0
+    assert Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([0]), Unpacked()).places[0][1].tolist() == [1]
+    assert Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([], np.int64), Unpacked()).rows.num_rows == 0
 
 
 def test_words_that_repeat_are_words_again_once_they_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(found_by_keys, "_repeated", lambda file, names: ["b"])
     rows = pa.table({"a": range(6), "b": ["x", "y", None, "x", "y", "x"]})
     pq.write_table(rows, tmp_path / "t.parquet", row_group_size=4)
-    found = Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([1, 2, 5])).reading(["b"])
+    found = Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([1, 2, 5]), Unpacked()).reading(["b"])
     assert found.rows.equals(rows.take([1, 2, 5]))
 
 
