@@ -75,11 +75,9 @@ MUTANTS = (
     mutant(
         "a fold keeps rows that have left",
         "trace/files.py",
-        "rows if left is None else left.remaining(rows)",
-        "rows",
-        "aggregate/late_delete",
+        "[like, rows if left is None else left.remaining(rows)]",
+        "[like, rows]",
         "aggregate/unread_steps_pile_up",
-        "filter",
     ),
     # Sources and what is read of them.
     mutant(
