@@ -15,7 +15,7 @@ from slackwater.run.warehouse import Step, Warehouse, new_step_id
 from slackwater.trace import VERSION, Batch, Damaged, Range, Trace, foldable, worth_folding
 
 SMALL = 16 << 20  # bytes, and
-FEW = 1_000_000  # rows: up to here this process folds, and not a cluster. On this machine it always does: that takes half the CPU seconds
+FEW = 1_000_000  # rows: up to here this process folds, and not a cluster. On this machine it always does: that takes fewer CPU seconds
 
 
 def fold_all(warehouse: Warehouse, wholly: bool = False) -> int:
