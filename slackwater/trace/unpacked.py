@@ -58,7 +58,9 @@ class Unpacked:
         if known is not None or file.metadata.num_rows < self._least or 2 * len(groups) < file.num_row_groups:
             return known
         if (path, name) not in self._asked:
-            self._asked = {(path, name)} if len(self._asked) >= REMEMBERED else self._asked | {(path, name)}
+            if len(self._asked) >= REMEMBERED:
+                self._asked.clear()
+            self._asked.add((path, name))
             return None
         try:
             most = min(self._room, int(SHARE * shutil.disk_usage(tempfile.gettempdir()).free))
