@@ -50,14 +50,15 @@ class Found:
     @classmethod
     def find(cls, place: Place, path: str, column: str, keys: np.ndarray, unpacked: Unpacked) -> Found:
         file = _opened(place.source(path))
-        keyring, found = _Keyring(keys), [file.schema_arrow.empty_table().select([column])]
+        schema = pa.schema([file.schema_arrow.field(column)])
+        keyring, found = _Keyring(keys), [schema.empty_table()]
         groups = [group for group in range(file.num_row_groups) if _may_hold(file.metadata, group, column, keys)]
         places = {group: [np.array([], np.int64)] for group in groups}
         for group, first, batch in unpacked.batches(path, file, groups, [column], file):
             at = keyring.places(as_numbers(batch[column]))
             places[group].append(first + at)
             if len(at):
-                found.append(pa.table(batch.take(pa.array(at))))
+                found.append(pa.table(batch.take(pa.array(at))).cast(schema))
         there = tuple((group, np.concatenate(each)) for group, each in places.items())
         return cls(place, path, column, keys, there, pa.concat_tables(found), unpacked)
 

@@ -145,6 +145,14 @@ def test_a_key_is_not_found_where_nothing_is(tmp_path: Path) -> None:
     assert Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([], np.int64), Unpacked()).rows.num_rows == 0
 
 
+def test_keys_are_found_where_an_engine_knew_that_none_is_missing(tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.int64(), nullable=False)])
+    pq.write_table(rows := pa.table({"a": range(6), "b": range(6)}, schema), tmp_path / "t.parquet")
+    for unpacked in (Unpacked(), mapped := Unpacked(least=0), mapped, mapped):
+        found = Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([1, 5]), unpacked).reading(["b"])
+        assert found.rows.to_pylist() == rows.take([1, 5]).to_pylist()
+
+
 def test_words_that_repeat_are_words_again_once_they_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(found_by_keys, "_repeated", lambda file, names: ["b"])
     rows = pa.table({"a": range(6), "b": ["x", "y", None, "x", "y", "x"]})
