@@ -9,7 +9,6 @@ from __future__ import annotations
 from bench.tpch import TABLES
 
 NEW_KEYS = 100_000_000  # new orders get keys beyond all that were generated, the next round's beyond these
-SMALL = {"region": 5, "nation": 25}  # tables in which a small share would be no row at all: here a round changes one
 
 # What an update sets. Each is a column that queries filter, join, group or sum by.
 ASSIGNED = {
@@ -50,16 +49,18 @@ def refresh_functions(share: float, number: int, above: int, below: int) -> list
 
 
 def random_rows(share: float, number: int) -> list[str]:
-    """Rows of every table copied under keys of their own, changed, and deleted, `share` of the table each."""
+    """Rows of every table copied under keys of their own, changed, and deleted, `share` of the table each.
+
+    Where that is less than a row, one changes in as many rounds as it takes: for one row in a thousand, a nation of 25 in every 40th.
+    """
     every, statements = _every(share), []
     for name, table in TABLES.items():
         new = {table.key[0]: (number + 1) * NEW_KEYS}
-        among = min(every, SMALL.get(name, every))
-        original = f"{_chosen(name, among, 3 * number)} AND {table.key[0]} < {NEW_KEYS}"
+        original = f"{_chosen(name, every, 3 * number)} AND {table.key[0]} < {NEW_KEYS}"
         statements += [
             f"INSERT INTO {name} SELECT {_copied(name, new)} FROM {name} WHERE {original}",
-            f"UPDATE {name} SET {ASSIGNED[name]} WHERE {_chosen(name, among, 3 * number + 1)}",
-            f"DELETE FROM {name} WHERE {_chosen(name, among, 3 * number + 2)}",
+            f"UPDATE {name} SET {ASSIGNED[name]} WHERE {_chosen(name, every, 3 * number + 1)}",
+            f"DELETE FROM {name} WHERE {_chosen(name, every, 3 * number + 2)}",
         ]
     return statements
 

@@ -116,9 +116,11 @@ def write_query(step: Step, table: Table, query: str, names: Sequence[str] | Non
     listed = ", ".join(f"g{i}" for i in range(len(given)))
     news = [f"CAST({f'g{position[c.name]}' if c.name in position else 'NULL'} AS {c.type}) AS {quote(c.name)}" for c in table.columns]
     rows = f"SELECT {', '.join(news)} FROM (\n{query}\n) AS given({listed})"
-    version = f"CAST({step.next_version(table.name.lower())} AS BIGINT) AS {VERSION}"
+    version = step.version_column(table.name.lower())
     columns = ", ".join(quote(c.name) for c in table.columns)
-    added = f"SELECT '{ADDED}' AS {SIDE}, {_first_id(table)} + monotonically_increasing_id() AS {ID}, {columns}, {version} FROM ({rows})"
+    added = (
+        f"SELECT '{ADDED}' AS {SIDE}, {_first_id(step, table)} + monotonically_increasing_id() AS {ID}, {columns}, {version} FROM ({rows})"
+    )
     if or_replace:
         if not table.primary_key:
             raise QueryError(
@@ -139,17 +141,17 @@ def write_actions(step: Step, table: Table, rows: str) -> int:
     sides = f"SELECT * FROM ({rows}) AS acted LATERAL VIEW explode(array('{REMOVED}', '{ADDED}')) sides AS side"
     shown = f"(side = '{REMOVED}' AND action <> 'insert') OR (side = '{ADDED}' AND action <> 'delete')"
     values = ", ".join(f"CASE side WHEN '{REMOVED}' THEN old_{i} ELSE new_{i} END AS {quote(c.name)}" for i, c in enumerate(table.columns))
-    version = f"CAST({step.next_version(table.name.lower())} AS BIGINT) AS {VERSION}"
-    id = f"CASE side WHEN '{REMOVED}' THEN {ID} ELSE {_first_id(table)} + monotonically_increasing_id() END AS {ID}"
+    version = step.version_column(table.name.lower())
+    id = f"CASE side WHEN '{REMOVED}' THEN {ID} ELSE {_first_id(step, table)} + monotonically_increasing_id() END AS {ID}"
     directory = step.directory(table.name.lower())
     statement = f"SELECT side AS {SIDE}, {id}, {values}, {version} FROM ({sides}) WHERE {shown}"
     step.warehouse.engine.write(statement, directory, step.warehouse.files)
     return _next_id(step, directory, table.next_id)
 
 
-def _first_id(table: Table) -> int:
+def _first_id(step: Step, table: Table) -> str:
     """From where on an engine numbers rows. Each of its tasks takes as many numbers as it may need: so none lies far from all others."""
-    return -(-table.next_id >> TASK) << TASK
+    return step.warehouse.engine.number("sw first id", -(-table.next_id >> TASK) << TASK)
 
 
 def _next_id(step: Step, directory: str, before: int) -> int:

@@ -33,6 +33,7 @@ from slackwater.sql import rename_relations
 from slackwater.trace import VERSION, Batch, Trace
 
 FEW = 50_000  # rows that a flush is expected to give: up to here this process takes them, where that is cheaper
+GROUPED = 10  # times as many may be expected, if the path has few rows: they will belong to few groups
 NO_VERSION = f"CAST(0 AS BIGINT) AS {VERSION}"  # stands in a statement until it is run: there it would be another text every time
 
 
@@ -64,8 +65,8 @@ class _Change:
     def write(self, path: AnyPath, directory: str, step: Step) -> None:
         few = _few(self.text, path, step) if self.rows is not None and self.rows <= FEW else None
         if few is None:
-            version = f"CAST({step.next_version(path.name)} AS BIGINT) AS {VERSION}"
-            step.warehouse.engine.write(self.text.replace(NO_VERSION, version), directory, step.warehouse.files)
+            text = self.text.replace(NO_VERSION, step.version_column(path.name))
+            step.warehouse.engine.write(text, directory, step.warehouse.files)
         else:
             _write_few(few, path, directory, step)
 
@@ -193,7 +194,13 @@ def _statement(
         choice = step.warehouse.chooser(rows, in_full, learned, guess)
         if choice.how == FULL:
             return _in_full(path, whole, now, step, scratch), choice.that_read(in_full, in_full)
-    return _Change(_text_of(reads, step, scratch), expected_rows(reads.plan, dict(reads.sizes))), choice.that_read(reads.rows, reads.left)
+    return _Change(_text_of(reads, step, scratch), _expected_rows(reads, step.traces[path.name])), choice.that_read(reads.rows, reads.left)
+
+
+def _expected_rows(reads: Reads, own: Trace) -> float:
+    """About how many rows a flush gives. A change of many rows seldom touches more groups than there are."""
+    rows = expected_rows(reads.plan, dict(reads.sizes))
+    return rows if rows > GROUPED * FEW else min(rows, 2.0 * own.rows)
 
 
 def _in_full(path: Path, plans: InFull, now: dict[str, int], step: Step, scratch: str) -> _Statement:

@@ -89,7 +89,7 @@ def _fold_in(step: Step, trace: Trace, wholly: bool) -> bool:
 
 def _statement(trace: Trace, range: Range, warehouse: Warehouse) -> str:
     columns = ", ".join(quote(c.name) for c in trace.columns)
-    version = f"CAST({range.upto} AS BIGINT) AS {VERSION}"
+    version = f"{warehouse.engine.number('sw version of a fold', range.upto)} AS {VERSION}"
     parts = []
     for side in _sides(range):
         reading = trace.part(side, range.after, range.upto)

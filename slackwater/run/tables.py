@@ -23,7 +23,6 @@ from slackwater.spark.arrow import arrow_schema
 from slackwater.sql import Piece
 from slackwater.sql.kinds import Copy, Delete, Insert, Update
 from slackwater.sql.literals import literal_rows
-from slackwater.trace import VERSION
 
 
 def insert_rows(name: str, data: Any, warehouse: Warehouse, statement: str = "insert") -> Changed:
@@ -102,7 +101,7 @@ def delete(statement: Delete, warehouse: Warehouse) -> Changed:
         refuse_append_only(table, "delete")
         alias = statement.alias or statement.table
         columns = ", ".join(f"{quote(alias)}.{quote(c.name)}" for c in table.columns)
-        version = f"CAST({step.next_version(table.name.lower())} AS BIGINT) AS {VERSION}"
+        version = step.version_column(table.name.lower())
         rows = f"SELECT '{REMOVED}' AS {SIDE}, {quote(alias)}.{ID}, {columns}, {version} FROM {quote(head(step, table))} AS {quote(alias)}"
         if statement.where is not None:
             rows += f" WHERE {readable(statement.where, step.before, warehouse)}"

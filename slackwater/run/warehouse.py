@@ -17,7 +17,7 @@ from slackwater.run.keys import KeysOfTables
 from slackwater.run.progress import Event, Listener
 from slackwater.run.schedule import Schedule
 from slackwater.spark import Engine
-from slackwater.trace import Batch, File, Files, Place, Trace
+from slackwater.trace import VERSION, Batch, File, Files, Place, Trace
 
 if TYPE_CHECKING:
     from slackwater.run.arrivals import Arrival
@@ -196,6 +196,10 @@ class Step:
 
     def next_version(self, trace: str) -> int:
         return self.traces[trace].version + 1
+
+    def version_column(self, trace: str) -> str:
+        """The version of what this step adds to a trace, as a column of a statement."""
+        return f"{self.warehouse.engine.number('sw version', self.next_version(trace))} AS {VERSION}"
 
     def done(self, lines: Iterable[Done]) -> None:
         self.changes.history.extend(lines)

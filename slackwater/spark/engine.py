@@ -220,6 +220,17 @@ class Engine:
         with translated(name):
             return self.name_frame(name, self.spark.createDataFrame(rows))
 
+    def number(self, name: str, value: int) -> str:
+        """A number for a statement, as an expression without its digits: Spark would generate and compile code anew for every other one.
+
+        As an element of an array it is data; any other scalar Spark writes into its code. `name` is that of what brings it.
+        """
+        if self.is_sail:
+            return f"CAST({value} AS BIGINT)"
+        with translated(name):
+            brought = self.spark.createDataFrame(pa.table({"numbers": [[value]]}), "numbers ARRAY<BIGINT>")
+        return f"coalesce(get((SELECT numbers FROM {quote(self.name_frame(name, brought))}), 0), 0)"
+
     def name_frame(self, name: str, rows: Any) -> str:
         """Give a caller's Spark DataFrame a name, and return that."""
         with self._lock:
