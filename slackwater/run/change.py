@@ -6,7 +6,7 @@ A check that fails leaves nothing behind. An update removes one identity and add
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -42,10 +42,11 @@ def change_table(
     write: Callable[[Step, Table], int],
     reads: Sequence[str] = (),
     arriving: Arriving | None = None,
+    assigned: Collection[str] | None = None,
 ) -> Changed:
     """One step on one table: `write` writes its files and returns the table's next identity. `reads` are texts that name relations.
 
-    Rows that are `arriving` have been looked at on their way; all others the engine looks at.
+    Rows that are `arriving` have been looked at on their way; at all others the engine looks, where columns were `assigned` at those.
     """
     began = time.time()
     with warehouse.writing:
@@ -60,8 +61,10 @@ def change_table(
             batch = step.take(key, directory)
             added, removed = (batch.added_rows, batch.removed_rows) if batch else (0, 0)
             if batch is not None:
-                if batch.added:
-                    (arriving.check if arriving is not None else check_rows)(step, table, batch)
+                if batch.added and arriving is not None:
+                    arriving.check(step, table, batch)
+                elif batch.added:
+                    check_rows(step, table, batch, assigned)
                 step.changes.put(replace(table, next_id=next_id))
                 step.done([Done(action, table.name, statement, began, round(time.time() - began, 3), None, added, removed, step=step.id)])
                 step.commit()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import reduce
+from operator import or_
 
 import pyarrow as pa
 
 from slackwater.catalog import Table
 from slackwater.delta import KEPT
+from slackwater.delta.conditions import Wanted
 from slackwater.errors import QueryError, did_you_mean
 from slackwater.plan.render import quote
 from slackwater.run.warehouse import Step
 from slackwater.sql import Piece
-from slackwater.trace import Batch, Reading
+from slackwater.trace import Batch, Files, Reading
 
 
 def check_nulls(table: Table, rows: pa.Table) -> None:
@@ -22,9 +25,9 @@ def check_nulls(table: Table, rows: pa.Table) -> None:
             raise _has_null(table, column)
 
 
-def check_rows(step: Step, table: Table, batch: Batch) -> None:
-    """The table's constraints over what arrived: no NULL where none may be, no key twice."""
-    required = list(dict.fromkeys((*table.primary_key, *table.required)))
+def check_rows(step: Step, table: Table, batch: Batch, assigned: Collection[str] | None = None) -> None:
+    """The table's constraints over what arrived: no NULL where none may be, no key twice. `assigned`: the only columns that are new."""
+    required = [c for c in dict.fromkeys((*table.primary_key, *table.required)) if assigned is None or c.lower() in assigned]
     if not required:
         return
     warehouse, key = step.warehouse, table.name.lower()
@@ -33,14 +36,16 @@ def check_rows(step: Step, table: Table, batch: Batch) -> None:
     checks = [
         f"SELECT '{column}' AS problem, CAST(NULL AS STRING) AS at FROM {quote(name)} WHERE {quote(column)} IS NULL" for column in required
     ]
-    if table.primary_key:
+    if any(column in required for column in table.primary_key):
         keys = ", ".join(quote(column) for column in table.primary_key)
         shown = "concat_ws(', ', " + ", ".join(f"CAST(k.{quote(column)} AS STRING)" for column in table.primary_key) + ")"
         checks.append(
             f"SELECT '' AS problem, {shown} AS at FROM (SELECT {keys} FROM {quote(name)} GROUP BY {keys} HAVING count(*) > 1) AS k"
         )
-        if len(trace.batches) > 1:
-            before = trace.part(KEPT, batch.version - 1, batch.version)
+        before = warehouse.files.fewer(
+            trace.part(KEPT, batch.version - 1, batch.version), _spans(batch, table.primary_key, warehouse.files)
+        )
+        if before.files:
             rest = warehouse.engine.register(f"{key}@rest", trace, before, warehouse.files, hidden=False)
             on = " AND ".join(f"k.{quote(column)} = r.{quote(column)}" for column in table.primary_key)
             checks.append(f"SELECT '' AS problem, {shown} AS at FROM {quote(name)} AS k LEFT SEMI JOIN {quote(rest)} AS r ON {on}")
@@ -52,6 +57,13 @@ def check_rows(step: Step, table: Table, batch: Batch) -> None:
             f'table "{table.name}" already has, or would get twice, the key ({", ".join(table.primary_key)}) = ({row["at"]})',
             hint="INSERT OR REPLACE or MERGE change rows that are there",
         )
+
+
+def _spans(batch: Batch, columns: Sequence[str], files: Files) -> Wanted:
+    """Where the values of what arrived lie, as far as footers tell: files that hold none of them have no such key."""
+    told = {column: [files.spans(file, column) for file in batch.added] for column in columns}
+    found = {column: [each for each in spans if each is not None] for column, spans in told.items()}
+    return {column: reduce(or_, spans) for column, spans in found.items() if spans and len(spans) == len(told[column])}
 
 
 def _has_null(table: Table, column: str) -> QueryError:

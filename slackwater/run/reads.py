@@ -193,7 +193,7 @@ class Reads:
         columns = tuple(dict.fromkeys(name for scan in scans for name in scan.source))
         there = next(each for each in trace.columns if each.name == column)
         around = self._around(keys) if self._has_other_readers(source) else None
-        return Gather(trace, there, keys.known, columns, self._fewer(kept, {**also, column: keys}), added, removed, also, around)
+        return Gather(trace, there, keys.known, columns, self._files.fewer(kept, {**also, column: keys}), added, removed, also, around)
 
     def _around(self, keys: Spans) -> bytes | None:
         """The keys, and those of rows of the same changes that do not matter here: other paths look for them in the same files."""
@@ -239,13 +239,8 @@ class Reads:
 
     def _narrowed(self, relation: str, wanted: Wanted) -> tuple[Trace, Reading]:
         trace, reading = self._all[relation]
-        fewer = self._fewer(reading, wanted)
+        fewer = self._files.fewer(reading, wanted)
         return trace, reading if reading.rows - fewer.rows < WORTH else fewer
-
-    def _fewer(self, reading: Reading, wanted: Wanted) -> Reading:
-        """Of those files only that may hold what is wanted."""
-        files = tuple(file for file in reading.files if self._files.may_hold(file, wanted))
-        return Reading(files, tuple(file for file in reading.without if any(file.may_share(each) for each in files)), reading.later)
 
 
 def about(rows: int) -> int:

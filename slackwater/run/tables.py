@@ -89,9 +89,9 @@ def update(statement: Update, warehouse: Warehouse) -> Changed:
         with checked([*(value for _, value in statement.assignments), statement.where], f"{quote(table.name)} AS {quote(alias)}", step):
             return write_actions(step, table, rows)
 
-    return change_table(
-        statement.table, warehouse, statement.text, "update", write, _texts(statement.where, *(value for _, value in statement.assignments))
-    )
+    read = _texts(statement.where, *(value for _, value in statement.assignments))
+    columns = {column.lower() for column, _ in statement.assignments}
+    return change_table(statement.table, warehouse, statement.text, "update", write, read, assigned=columns)
 
 
 def delete(statement: Delete, warehouse: Warehouse) -> Changed:

@@ -238,6 +238,11 @@ class Files:
                 return False
         return True
 
+    def fewer(self, reading: Reading, wanted: Wanted) -> Reading:
+        """The same reading of those files only that may hold what is wanted."""
+        files = tuple(file for file in reading.files if self.may_hold(file, wanted))
+        return Reading(files, tuple(file for file in reading.without if any(file.may_share(each) for each in files)), reading.later)
+
     def spans(self, file: File, column: str) -> Spans | None:
         """Where the values of a column lie in a file, by its footer; None if that cannot be told."""
         try:

@@ -16,12 +16,13 @@ import pytest
 import slackwater
 from slackwater.catalog import Catalog, Changes, Lease, Snapshot
 from slackwater.catalog.lease import LeaseLost
+from slackwater.delta.conditions import Wanted
 from slackwater.errors import QueryError, SlackwaterError, WarehouseError
 from slackwater.run import keys
 from slackwater.run.group import Group
 from slackwater.run.progress import FlushStarted
 from slackwater.spark import Engine
-from slackwater.trace import Files, disk, write
+from slackwater.trace import Files, Reading, disk, write
 from tests.place import Place
 
 ORDERS = "CREATE TABLE orders (id BIGINT, region STRING NOT NULL, amount DECIMAL(12,2), PRIMARY KEY (id))"
@@ -264,6 +265,28 @@ def test_a_thousand_single_inserts_leave_few_files_after_a_refresh(db: slackwate
     assert list(db.sql("SELECT n FROM counted")) == [(1000,)]
     with pytest.raises(QueryError, match="already has"):
         db.insert("orders", [(999, "EU", 1)])
+
+
+def test_a_key_is_looked_for_only_in_files_that_may_hold_it(db: slackwater.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    db.sql("CREATE TABLE pairs (a INT, b INT, PRIMARY KEY (a, b))")
+    for first in (0, 100):
+        db.sql(f"INSERT INTO pairs SELECT CAST({first} + id AS INT), CAST(7 * id AS INT) FROM range(10)")
+    looked: list[int] = []
+    fewer = Files.fewer
+
+    def noted(files: Files, reading: Reading, wanted: Wanted) -> Reading:
+        found = fewer(files, reading, wanted)
+        looked.append(len(found.files))
+        return found
+
+    monkeypatch.setattr(Files, "fewer", noted)
+    db.sql("INSERT INTO pairs SELECT CAST(200 + id AS INT), CAST(7 * id AS INT) FROM range(2)")  # beyond all
+    db.sql("INSERT INTO pairs SELECT CAST(105 + id AS INT), CAST(id AS INT) FROM range(2)")  # among those of one file
+    for query in ("SELECT 3, 21", "SELECT 50 + 50, 0"):
+        with pytest.raises(QueryError, match="already has"):
+            db.sql(f"INSERT INTO pairs SELECT CAST(a AS INT), CAST(b AS INT) FROM ({query}) AS given(a, b)")
+    assert looked == [0, 1, 1, 1]
+    assert db.sql("SELECT count(*) AS n FROM pairs").to_arrow()["n"].to_pylist() == [24]
 
 
 # When something goes wrong.
