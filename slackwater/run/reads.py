@@ -29,7 +29,7 @@ WORTH = 50_000  # rows that a reading must be rid of to be narrowed
 WORTH_GATHERING = 1_500_000  # rows that need not be read again, to be worth a statement of its own
 TIMES = 16  # more rows than keys must there be for this process to look for them,
 FEW = 1_000_000  # or no more than these, of which not only keys are wanted,
-MOST_HERE = 30_000_000  # and no more rows than these: an engine has more cores to look through them
+MOST_HERE = 200_000_000  # and no more rows than these: an engine has more cores to look through them
 
 
 class Reads:

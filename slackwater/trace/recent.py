@@ -15,6 +15,7 @@ class Recent(Generic[T]):
 
     def __init__(self, room: int) -> None:
         self._room = room
+        self.size = 0  # of all values
         self._values: OrderedDict[Hashable, tuple[T, int]] = OrderedDict()
         self._lock = Lock()
 
@@ -25,10 +26,10 @@ class Recent(Generic[T]):
             self._values.move_to_end(key)
             return self._values[key][0]
 
-    def put(self, key: Hashable, value: T, size: int) -> None:
+    def put(self, key: Hashable, value: T, size: int, room: int | None = None) -> None:
+        """`room`: what there is now, where that changes."""
         with self._lock:
-            self._room += self._values.pop(key, (None, 0))[1]
+            self.size += size - self._values.pop(key, (None, 0))[1]
             self._values[key] = value, size
-            self._room -= size
-            while self._room < 0:
-                self._room += self._values.popitem(last=False)[1][1]
+            while self.size > (self._room if room is None else room):
+                self.size -= self._values.popitem(last=False)[1][1]

@@ -22,8 +22,9 @@ from slackwater.trace.recent import Recent
 
 BATCH = 1 << 16  # rows that are looked at together
 LEAST = 200_000  # rows of a file: fewer are decoded in a moment
-ROOM = 1 << 30  # bytes that are written out at a time,
-SHARE = 0.1  # and of the space that is left on the disk for temporary files
+ROOM = 8 << 30  # bytes that are written out at a time,
+SHARE = 0.1  # and of the space that the disk for temporary files has left without them
+SHORT = 18  # digits of a decimal that has room in eight bytes
 REMEMBERED = 100_000  # columns that were asked for once
 
 Batches = Iterator[tuple[int, int, pa.RecordBatch]]  # of which row group, from which row of it on
@@ -63,12 +64,12 @@ class Unpacked:
             self._asked.add((path, name))
             return None
         try:
-            most = min(self._room, int(SHARE * shutil.disk_usage(tempfile.gettempdir()).free))
+            most = min(self._room, int(SHARE * (shutil.disk_usage(tempfile.gettempdir()).free + self._columns.size)))
             mapped = _Mapped.of(file, name, most)
         except OSError:
             return None  # there is no space after all
         if mapped is not None:
-            self._columns.put((path, name), mapped, mapped.size)
+            self._columns.put((path, name), mapped, mapped.size, most)
         return mapped
 
 
@@ -86,13 +87,14 @@ class _Mapped:
     @classmethod
     def of(cls, file: pq.ParquetFile, name: str, most: int) -> _Mapped | None:
         """Write a column out; None if that takes more than so many bytes."""
-        schema = pa.schema([file.schema_arrow.field(name)])
+        field = file.schema_arrow.field(name)
+        schema = pa.schema([field.with_type(_compact(field.type))])
         groups = []
         with tempfile.TemporaryFile() as place:
             with pa.ipc.new_file(pa.PythonFile(place, "w"), schema) as writer:
                 for group in range(file.num_row_groups):
                     for batch in file.iter_batches(BATCH, [group], [name]):
-                        writer.write_batch(batch)
+                        writer.write_batch(batch.cast(schema))
                         groups.append(group)
                         if place.tell() > most:
                             return None
@@ -102,3 +104,10 @@ class _Mapped:
     def rest(self) -> None:
         """Give back the memory that holds what was looked at: the system still has it."""
         self._memory.madvise(mmap.MADV_DONTNEED)
+
+
+def _compact(type_: pa.DataType) -> pa.DataType:
+    """The smallest type that holds the same values. Who takes some of them out casts them back."""
+    if pa.types.is_decimal128(type_) and type_.precision <= SHORT:
+        return pa.decimal64(type_.precision, type_.scale)
+    return type_
