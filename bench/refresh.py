@@ -39,7 +39,7 @@ from tests.tpch_steps import LIMITED
 from tests.values import rows_of
 
 MIXES = ("rf:0.001", "rf:0.01", "rf:0.1", "random:0.001", "random:0.01")
-MOST_ROWS_AT_ONCE = 1_000_000
+MOST_ROWS_AT_ONCE = 500_000
 TICK = 0.01
 
 
@@ -147,7 +147,7 @@ def check_answer(name: str, view: pa.Table, batch: pa.Table, without: Callable[[
 
 
 def pieces(file: Path, schema: Any) -> Iterator[Any]:
-    for batch in pq.ParquetFile(file).iter_batches(batch_size=MOST_ROWS_AT_ONCE):
+    for batch in pq.ParquetFile(file, pre_buffer=False).iter_batches(batch_size=MOST_ROWS_AT_ONCE):
         yield pa.Table.from_batches([batch]).cast(schema)
 
 

@@ -31,8 +31,9 @@ def schema_of(source: Any) -> pa.Schema:
 def pieces(source: Any, most: int) -> Iterator[pa.Table]:
     """The rows of a file however large, so many at a time."""
     file = _opened(source)
-    for batch in file.iter_batches(most):
-        yield _with_zones(pa.table(batch), file)
+    for group in range(file.num_row_groups):  # of all at once Arrow would keep what it has fetched until the last one
+        for batch in file.iter_batches(most, [group]):
+            yield _with_zones(pa.table(batch), file)
 
 
 @dataclass(frozen=True)
