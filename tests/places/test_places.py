@@ -349,6 +349,41 @@ def test_what_a_broken_restore_has_left_counts_only_if_it_is_sound(prepared: Els
     assert main(["check", other.url, "--store", other.store]) == 0
 
 
+KILLED = """
+    import os, signal
+    from pathlib import Path
+    from slackwater.run.restore import restore
+    from slackwater.trace.remote import Remote
+
+    put = Remote.put
+
+    def killed(place, path, pieces):
+        if not path.endswith(sys.argv[4]):
+            return put(place, path, pieces)
+        with place.sink(path) as stream:
+            stream.write(next(iter(pieces))[:9])
+            stream.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Remote.put = killed
+    restore(Path(sys.argv[3]), sys.argv[1], sys.argv[2], False, print)
+"""
+
+
+@pytest.mark.parametrize("at", ["store.json", ".parquet"])
+def test_a_restore_that_was_killed_while_it_wrote_can_be_run_again(at: str, prepared: Elsewhere, postgres: Server, tmp_path: Any) -> None:
+    other = replace(prepared, url=prepared.server.new(), store=postgres.new_store())
+    assert main(["backup", prepared.url, str(tmp_path / "backup"), "--store", prepared.store]) == 0
+    with other.in_a_process(KILLED, tmp_path / "backup", at) as process:
+        process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL
+    assert main(["restore", str(tmp_path / "backup"), other.url, "--store", other.store]) == 0
+    assert other.data == prepared.data
+    assert main(["check", other.url, "--store", other.store]) == 0
+    with other.connect() as db:
+        assert totals(db) == {"EU": 10, "US": 5}
+
+
 def test_a_backup_starts_over_when_files_are_folded_away(prepared: Elsewhere, tmp_path: Any, at_once: None) -> None:
     times = 1
     with prepared.connect() as db:
