@@ -17,7 +17,7 @@ import psycopg
 from psycopg import pq, sql
 from psycopg.conninfo import conninfo_to_dict
 
-from slackwater.catalog.store import Rows, Unsettled
+from slackwater.catalog.store import Rows, Statements, Unsettled
 from slackwater.errors import WarehouseError
 
 SCHEMA = "slackwater"  # unless the URL says ?schema=
@@ -79,6 +79,15 @@ class Postgres:
                 connection.execute("COMMIT")
             except psycopg.Error as problem:
                 raise Unsettled(f"lost the store at {self.place} while it was to commit: {_first_line(problem)}") from problem
+
+    def fill(self, db: Statements, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        values = f"OVERRIDING SYSTEM VALUE VALUES ({', '.join('?' * len(columns))})"
+        db.executemany(f"INSERT INTO {table} ({', '.join(columns)}) {values}", rows)
+        # What counts up does not notice numbers that it has not given out.
+        counted = "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(?) AND attidentity <> ''"
+        for (column,) in db.execute(counted, [table]).fetchall():
+            largest = f"(SELECT max({column}) FROM {table})"
+            db.execute(f"SELECT setval(pg_get_serial_sequence(?, ?), {largest})", [table, column])
 
     def vacuum(self) -> None:
         """The server does that by itself."""

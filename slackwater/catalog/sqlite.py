@@ -5,11 +5,12 @@ from __future__ import annotations
 import errno
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from slackwater.catalog.store import Unsettled
+from slackwater.catalog.store import Statements, Unsettled
 from slackwater.errors import WarehouseError
 from slackwater.trace.unwritable import Unwritable
 
@@ -78,6 +79,9 @@ class SQLite:
                 if _code(problem) in UNWRITTEN:
                     raise
                 raise Unsettled(f"the catalog {self.path} did not take a commit: {problem}") from problem
+
+    def fill(self, db: Statements, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        db.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})", rows)
 
     def vacuum(self) -> None:
         with self._used() as db:

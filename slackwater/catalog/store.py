@@ -55,6 +55,9 @@ class Store(Protocol):
     def writing(self) -> AbstractContextManager[Statements]:
         """All or nothing, one at a time. Raises Unsettled if nothing came back when it was to be committed."""
 
+    def fill(self, db: Statements, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+        """Put rows into a table that bring all of their values along. Keys that count up go on after the largest of them."""
+
     def vacuum(self) -> None:
         """Give back the space of rows that are gone."""
 

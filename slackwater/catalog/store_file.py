@@ -1,4 +1,4 @@
-"""The SQLite store as a file: whether it is whole, and copies of it that are made while it is in use."""
+"""The SQLite store as a file: whether it is whole, and copies of stores that are such files."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 
 from slackwater.catalog.lease import is_gone
 from slackwater.catalog.sqlite import FILE, SQLite
+from slackwater.catalog.store import Store
+from slackwater.catalog.transfer import copy_rows
 from slackwater.errors import WarehouseError
 
 __all__ = ["FILE", "copy_store", "defects", "is_backup", "mark", "writer"]
@@ -26,13 +28,17 @@ def defects(root: Path) -> list[str]:
     return [] if found == ["ok"] else found
 
 
-def copy_store(source: Path, target: Path) -> None:
-    """The store of one warehouse, as of one moment, in the place of another's: all of it or nothing, whoever reads or writes them."""
+def copy_store(source: Store, target: Path) -> None:
+    """A store, as of one moment, in the place of that in a folder: all of it or nothing, whoever reads or writes them."""
+    if not isinstance(source, SQLite):
+        with closing(SQLite(target)) as rows:
+            copy_rows(source, rows)
+        return
     try:
-        with closing(_open(source)) as old, closing(sqlite3.connect(target / FILE, timeout=30)) as new:
+        with closing(_open(source.path.parent)) as old, closing(sqlite3.connect(target / FILE, timeout=30)) as new:
             old.backup(new)
     except sqlite3.Error as problem:
-        raise WarehouseError(f"the catalog at {source} cannot be copied to {target}: {problem}") from problem
+        raise WarehouseError(f"the catalog at {source.place} cannot be copied to {target}: {problem}") from problem
 
 
 def is_backup(root: Path) -> bool:

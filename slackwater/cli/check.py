@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import os
 
 from rich.text import Text
 
-from slackwater.catalog.pairing import mark_of
 from slackwater.cli.activity import Activity
 from slackwater.cli.output import Output
+from slackwater.cli.store import store_of
 from slackwater.errors import SlackwaterError
 from slackwater.run.check import check
 from slackwater.run.progress import in_words
-from slackwater.trace import place_at
 
 
 def run(options: argparse.Namespace) -> int:
@@ -21,7 +19,7 @@ def run(options: argparse.Namespace) -> int:
     console = output.rows
     try:
         with Activity(output.errors, "checking the catalog") as activity:
-            found = check(options.warehouse, _store(options), options.fast, activity.tell)
+            found = check(options.warehouse, store_of(options), options.fast, activity.tell)
     except SlackwaterError as problem:
         output.error(problem)
         return 1
@@ -36,9 +34,3 @@ def run(options: argparse.Namespace) -> int:
         return 1
     console.print(Text.assemble(("sound    ", "green"), looked_at))
     return 0
-
-
-def _store(options: argparse.Namespace) -> str | None:
-    """The environment's is for warehouses whose catalog is not in their folder; a backup has it there."""
-    url: str | None = options.store or (os.environ.get("SLACKWATER_STORE") or None if mark_of(place_at(options.warehouse)) else None)
-    return url

@@ -85,7 +85,7 @@ def _add_check(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         epilog="exit codes: 0 all is sound, 1 something is damaged, 2 the command line is wrong",
     )
     check.add_argument("warehouse", type=Path, metavar="WAREHOUSE", help="a warehouse or a backup")
-    check.add_argument("--store", metavar="URL", help="where its catalog is, if not in the folder (default: $SLACKWATER_STORE)")
+    _add_store_of(check)
     check.add_argument("--fast", action="store_true", help="look at files only by their sizes")
     check.set_defaults(run=_run_check)
 
@@ -98,8 +98,9 @@ def _add_backup(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "brought up to date: only new files are copied, and until all of them are there it stays the older backup.",
         epilog="exit codes: 0 the backup is complete, 1 it is not, 2 the command line is wrong",
     )
-    backup.add_argument("warehouse", type=Path, metavar="WAREHOUSE", help="what to copy")
+    backup.add_argument("warehouse", type=Path, metavar="WAREHOUSE", help="what to copy: a folder, or a URL of S3 or HDFS")
     backup.add_argument("target", type=Path, metavar="TARGET", help="an empty folder, or one with an older backup; best on another disk")
+    _add_store_of(backup)
     backup.set_defaults(run=_run_backup)
 
 
@@ -107,13 +108,21 @@ def _add_restore(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     restore = commands.add_parser(
         "restore",
         help="make a warehouse of a backup",
-        description="Copy a backup to where a warehouse shall be, and verify every file on the way.",
+        description="Copy a backup to where a warehouse shall be, and verify every file on the way. With --store its catalog goes into an "
+        "empty schema of PostgreSQL, wherever it was before, and its files may go to S3 or HDFS. What broke off can be run again.",
         epilog="exit codes: 0 the warehouse is there, 1 it is not, 2 the command line is wrong",
     )
     restore.add_argument("backup", type=Path, metavar="BACKUP", help="what `slackwater backup` made")
-    restore.add_argument("warehouse", type=Path, metavar="WAREHOUSE", help="a folder that is empty or not there")
+    restore.add_argument(
+        "warehouse", type=Path, metavar="WAREHOUSE", help="a folder that is empty or not there; with --store also a URL of S3 or HDFS"
+    )
+    restore.add_argument("--store", metavar="URL", help="where its catalog shall be, if not in the folder: postgresql://user@host/database")
     restore.add_argument("--replace", action="store_true", help="put it in the place of a warehouse that is there, once all is verified")
     restore.set_defaults(run=_run_restore)
+
+
+def _add_store_of(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--store", metavar="URL", help="where its catalog is, if not in the folder (default: $SLACKWATER_STORE)")
 
 
 def _add_warehouse(command: argparse.ArgumentParser) -> None:

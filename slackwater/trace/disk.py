@@ -64,12 +64,23 @@ class Disk:
         with open(path, "xb") as file:
             file.write(data)
 
+    def put(self, path: str, pieces: Iterable[bytes]) -> None:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        unfinished = f"{path}.new"
+        try:
+            with open(unfinished, "wb") as file:
+                file.writelines(pieces)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(unfinished)
+            raise
+        os.replace(unfinished, path)
+
     def replace(self, path: str, data: bytes) -> None:
-        with open(f"{path}.new", "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(f"{path}.new", path)
+        self.put(path, [data])
+        sync([os.path.dirname(path)])
 
     def below(self, directory: str) -> dict[str, Facts]:
         found = {}

@@ -53,8 +53,11 @@ class Place(Protocol):
     def write(self, path: str, data: Any) -> None:
         """Write a new file of a batch."""
 
+    def put(self, path: str, pieces: Iterable[bytes]) -> None:
+        """Write a file that may be there, piece by piece. On a disk it has its name only when it is whole, and `sync` makes that last."""
+
     def replace(self, path: str, data: bytes) -> None:
-        """Write a file that may be there, and that outlives a power loss when this returns."""
+        """The same at once, with a file that outlives a power loss when this returns."""
 
     def below(self, directory: str) -> dict[str, Facts]:
         """All files below a directory, however deep; none if it is not there."""

@@ -70,8 +70,12 @@ class Remote:
             raise
 
     def write(self, path: str, data: Any) -> None:
+        self.put(path, [data])
+
+    def put(self, path: str, pieces: Iterable[Any]) -> None:
         with self.sink(path) as stream:
-            stream.write(data)
+            for piece in pieces:
+                stream.write(piece)
 
     def replace(self, path: str, data: bytes) -> None:
         self.write(path, data)

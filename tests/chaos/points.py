@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slackwater.catalog import Catalog, Lease, catalog
-from slackwater.run import backup, fold, folding, refresh
+from slackwater.run import backup, copying, fold, folding, refresh
 from slackwater.run.gather import Gather
 from slackwater.run.warehouse import Warehouse
 from slackwater.spark import Engine
@@ -38,7 +38,7 @@ POINTS: dict[str, tuple[Any, str]] = {
     "removal of files": (Files, "remove"),
     "lease": (Lease, "confirm"),
     "compaction of the catalog": (Catalog, "vacuum"),
-    "copy of a file": (backup, "_copy_file"),
+    "copy of a file": (copying, "_copy_file"),
     "copy of the catalog": (backup, "copy_store"),
     "removal from a backup": (backup, "_remove_unnamed"),
 }

@@ -16,8 +16,7 @@ HANDED_OVER = 0.3  # of the kills come after the writer has left and the other o
 class SharedTrial(Trial):
     """Two processes at a time."""
 
-    # Who opens has waited: a kill while it does is that of the one that waits. A backup of such a warehouse cannot be made yet.
-    cannot = frozenset({"open", "backup"})
+    cannot = frozenset({"open"})  # who opens has waited: a kill while it does is that of the one that waits
 
     def __init__(self, seed: int, engine: str, folder: Path, store: str) -> None:
         super().__init__(seed, engine, folder)

@@ -97,7 +97,7 @@ class Worker:
             list(threads.map(insert, range(len(parts))))
 
     def backup(self) -> str:
-        return str(backup(self._place[0], self._backup, lambda event: None))
+        return str(backup(*self._place, self._backup, lambda event: None))
 
     def fold(self) -> int:
         return fold.fold_all(self.db._warehouse)

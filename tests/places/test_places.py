@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ import slackwater
 from slackwater.cli.main import main
 from slackwater.errors import WarehouseError
 from slackwater.run import warehouse as warehouses
+from slackwater.run.backup import backup
 from slackwater.trace import Damaged
 from tests.batch import open_engine, open_spark, talking_to
 from tests.place import PREPARE, Place, totals
@@ -37,7 +38,7 @@ class Elsewhere:
     engine: Any
 
     def connect(self, **options: Any) -> slackwater.Session:
-        return slackwater.connect(self.url, **{"engine": self.engine, "store": self.store, "folding": "off", **options})
+        return slackwater.connect(**{"warehouse": self.url, "engine": self.engine, "store": self.store, "folding": "off", **options})
 
     def in_a_process(self, code: str, *arguments: object) -> Any:
         """Code that runs in a process of its own, with a Sail of its own."""
@@ -309,9 +310,105 @@ def test_nobody_reads_what_is_not_there(place: Elsewhere) -> None:
         place.connect(read_only=True)
 
 
-def test_a_backup_is_made_on_disks_only(prepared: Elsewhere, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["backup", prepared.url, str(tmp_path / "backup")]) == 1
-    assert f"cannot be at {prepared.url}" in capsys.readouterr().err.replace("\n", "")
+def test_a_backup_is_on_a_disk_and_restored_anywhere(
+    prepared: Elsewhere, postgres: Server, tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy, other = str(tmp_path / "backup"), replace(prepared, url=prepared.server.new(), store=postgres.new_store())
+    assert main(["backup", prepared.url, other.url, "--store", prepared.store]) == 1
+    assert f"a backup cannot be at {other.url}" in capsys.readouterr().err.replace("\n", "")
+    for copied in (2, 0):
+        assert main(["backup", prepared.url, copy, "--store", prepared.store]) == 0
+        assert f"of which {copied}, " in capsys.readouterr().out.replace("\n", " ")
+    assert main(["check", copy]) == 0
+    assert main(["restore", copy, other.url]) == 1  # its catalog cannot be there
+    assert main(["restore", copy, other.url, "--store", other.store]) == 0
+    assert f"restored at {other.url}: 2 files" in capsys.readouterr().out.replace("\n", "")
+    assert other.data == prepared.data
+    assert main(["check", other.url, "--store", other.store]) == 0
+    assert main(["restore", copy, str(tmp_path / "folder")]) == 0
+    for where in ({}, {"warehouse": tmp_path / "folder", "store": None}):
+        with other.connect(**where) as db:
+            assert totals(db) == {"EU": 10, "US": 5}
+            db.sql("INSERT INTO orders VALUES (3, 'EU', 1)")
+            assert totals(db) == {"EU": 11, "US": 5}
+    assert main(["restore", copy, other.url, "--store", postgres.new_store()]) == 1
+    assert "is not empty" in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_what_a_broken_restore_has_left_counts_only_if_it_is_sound(prepared: Elsewhere, postgres: Server, tmp_path: Any) -> None:
+    other = replace(prepared, url=prepared.server.new(), store=postgres.new_store())
+    assert main(["backup", prepared.url, str(tmp_path / "backup"), "--store", prepared.store]) == 0
+    file = tmp_path / "backup" / _orders(prepared)
+    sound = file.read_bytes()
+    file.write_bytes(bytes([sound[0] ^ 1]) + sound[1:])
+    assert main(["restore", str(tmp_path / "backup"), other.url, "--store", other.store]) == 1
+    with pytest.raises(WarehouseError, match="is not restored yet"):
+        other.connect()
+    file.write_bytes(sound)
+    assert main(["restore", str(tmp_path / "backup"), other.url, "--store", other.store]) == 0
+    assert main(["check", other.url, "--store", other.store]) == 0
+
+
+KILLED = """
+    import os, signal
+    from pathlib import Path
+    from slackwater.run.restore import restore
+    from slackwater.trace.remote import Remote
+
+    put = Remote.put
+
+    def killed(place, path, pieces):
+        if not path.endswith(sys.argv[4]):
+            return put(place, path, pieces)
+        with place.sink(path) as stream:
+            stream.write(next(iter(pieces))[:9])
+            stream.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    Remote.put = killed
+    restore(Path(sys.argv[3]), sys.argv[1], sys.argv[2], False, print)
+"""
+
+
+@pytest.mark.parametrize("at", ["store.json", ".parquet"])
+def test_a_restore_that_was_killed_while_it_wrote_can_be_run_again(at: str, prepared: Elsewhere, postgres: Server, tmp_path: Any) -> None:
+    other = replace(prepared, url=prepared.server.new(), store=postgres.new_store())
+    assert main(["backup", prepared.url, str(tmp_path / "backup"), "--store", prepared.store]) == 0
+    with other.in_a_process(KILLED, tmp_path / "backup", at) as process:
+        process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL
+    assert main(["restore", str(tmp_path / "backup"), other.url, "--store", other.store]) == 0
+    assert other.data == prepared.data
+    assert main(["check", other.url, "--store", other.store]) == 0
+    with other.connect() as db:
+        assert totals(db) == {"EU": 10, "US": 5}
+
+
+def test_a_backup_starts_over_when_files_are_folded_away(prepared: Elsewhere, tmp_path: Any, at_once: None) -> None:
+    times = 1
+    with prepared.connect() as db:
+
+        def fold(event: object) -> None:
+            nonlocal times
+            if times:
+                times -= 1
+                for text in ("UPDATE orders SET amount = amount + 1", "REFRESH ALL", "VACUUM", "VACUUM"):
+                    db.sql(text)
+
+        backup(prepared.url, prepared.store, tmp_path / "backup", fold)
+        assert not times
+    assert main(["check", str(tmp_path / "backup")]) == 0
+
+
+def test_a_backup_says_that_the_server_is_away(prepared: Elsewhere, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["backup", prepared.url, str(tmp_path / "backup"), "--store", prepared.store]
+    prepared.server.stop()
+    try:
+        assert main(command) == 1
+        assert f"cannot reach {prepared.url}" in capsys.readouterr().err.replace("\n", "")
+    finally:
+        prepared.server.start()
+    assert main(command) == 0
 
 
 def test_a_session_goes_on_when_the_server_is_back(prepared: Elsewhere) -> None:

@@ -344,7 +344,7 @@ INTERRUPTED = """
         if event.number == 4:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    backup(Path(sys.argv[1]), Path(sys.argv[2]), die)
+    backup(sys.argv[1], None, Path(sys.argv[2]), die)
 """
 
 
@@ -421,12 +421,12 @@ def test_a_backup_starts_over_when_files_are_folded_away(
                 for statement in ("UPDATE regions SET name = name || 'x'", "REFRESH ALL", "VACUUM", "VACUUM"):
                     db.sql(statement)
 
-        backup(path, tmp_path / "copy", fold)
+        backup(path, None, tmp_path / "copy", fold)
         assert answers(tmp_path / "copy", sail_session, read_only=True)[1] == [("EUxx",), ("USxx",)]
         times = 100
         db.sql("UPDATE regions SET name = name || 'x'")
         with pytest.raises(WarehouseError, match="folded away faster"):
-            backup(path, tmp_path / "copy", fold)
+            backup(path, None, tmp_path / "copy", fold)
         assert answers(tmp_path / "copy", sail_session, read_only=True)[1] == [("EUxx",), ("USxx",)]
     assert cli("check", tmp_path / "copy").returncode == 0
 

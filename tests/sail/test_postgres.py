@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -10,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +20,17 @@ import pytest
 
 import slackwater
 from slackwater.catalog import Catalog, Unsettled, catalog, lease, store_named
+from slackwater.catalog.transfer import TABLES
+from slackwater.cli.main import main
 from slackwater.errors import WarehouseError
 from slackwater.run import refresh
+from slackwater.run.backup import backup
+from slackwater.run.check import check
+from slackwater.run.copying import files_named
 from slackwater.run.fold import fold_all
+from slackwater.run.restore import restore
 from slackwater.run.warehouse import Warehouse
+from slackwater.trace import Damaged
 from tests.place import Place, prepared, totals
 from tests.postgres import Server, Wire
 from tests.sail.test_docs import Reader, blocks_of
@@ -385,16 +394,6 @@ def test_check_verifies_the_files_that_the_store_names(place: Place, wire: Wire)
     assert other.returncode == 1 and other.stdout == "" and "no warehouse" in other.stderr
 
 
-def test_a_backup_says_that_it_cannot_copy_a_store_on_a_server(place: Place, sail_session: Any, tmp_path: Path) -> None:
-    slackwater.connect(tmp_path / "local", engine=sail_session).close()
-    assert run("backup", str(tmp_path / "local"), str(tmp_path / "copy")).returncode == 0
-    before = place.files
-    for command in (("backup", place.path, tmp_path / "new"), ("restore", tmp_path / "copy", place.path, "--replace")):
-        refused = run(*map(str, command))
-        assert refused.returncode == 1 and "do not support that yet" in refused.stderr and "pg_dump" in refused.stderr
-    assert place.files == before and not (tmp_path / "new").exists()
-
-
 def test_without_the_driver_the_way_to_it_is_told(tmp_path: Path) -> None:
     code = "import sys; sys.modules['psycopg'] = None; import slackwater; slackwater.connect(sys.argv[1], store='postgresql://x/y')"
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=120, cwd=ROOT)
@@ -408,3 +407,236 @@ def test_a_url_that_cannot_be_read_keeps_its_password(url: str, tmp_path: Path) 
     with pytest.raises(WarehouseError) as caught:
         store_named(url, tmp_path)
     assert "s3cret" not in str(caught.value) and caught.value.hint
+
+
+# slackwater backup, slackwater restore
+
+
+def rows(place: Place) -> dict[str, list[Any]]:
+    """All that the catalog says, numbers and all."""
+    with closing(store_named(place.store, place.path)) as store, store.reading() as db:
+        return {table: sorted(map(tuple, db.execute(f"SELECT * FROM {table}"))) for table in TABLES}
+
+
+def silent(event: object) -> None:
+    """Nobody listens."""
+
+
+def copy_of(place: Place) -> Place:
+    """A backup, beside the warehouse."""
+    copy = Place(place.path.with_name("copy"), None, place.engine)
+    backup(place.path, place.store, copy.path, silent)
+    return copy
+
+
+def restored(copy: Place, path: Path, store: str | None, replace: bool = False) -> Place:
+    restore(copy.path, path, store, replace, silent)
+    return Place(path, store, copy.engine)
+
+
+@pytest.mark.parametrize("was_shared", [True, False])
+@pytest.mark.parametrize("is_shared", [True, False])
+def test_a_backup_is_restored_as_it_was_wherever_its_catalog_is(
+    was_shared: bool, is_shared: bool, postgres: Server, sail_session: Any, tmp_path: Path
+) -> None:
+    place = prepared(tmp_path / "warehouse", postgres.new_store() if was_shared else None, sail_session)
+    with place.connect() as db:
+        db.sql("CREATE TABLE dropped (id INT)")
+        db.sql("CREATE MATERIALIZED VIEW above AS SELECT region FROM totals WHERE total > 5")
+        db.sql("DROP TABLE dropped")
+    before = rows(place)
+    copy = copy_of(place)
+    assert rows(copy) == before and copy.files == place.files
+    other = restored(copy, tmp_path / "other", postgres.new_store() if is_shared else None)
+    assert rows(other) == before and other.files == place.files
+    with other.connect() as db:
+        assert totals(db) == {"EU": 10, "US": 5}
+        db.sql("CREATE TABLE more (id INT)")
+        db.sql("INSERT INTO orders VALUES (3, 'US', 1)")
+        db.sql("REFRESH ALL")
+        assert totals(db) == {"EU": 10, "US": 6} and sorted(db.sql("SELECT * FROM above")) == [("EU",), ("US",)]
+        assert [name for name, *_ in db.sql("SHOW TABLES")] == ["orders", "more"]
+    after = rows(other)
+    for table in ("step", "history"):
+        assert after[table][: len(before[table])] == before[table]
+        assert [number for number, *_ in after[table]] == list(range(1, len(after[table]) + 1))
+    assert not check(other.path, other.store, False, silent).problems
+    with place.connect() as db:
+        assert totals(db) == {"EU": 10, "US": 5}
+
+
+WRITE_ON = """
+    from slackwater.run import warehouse
+
+    warehouse.GRACE = 0.2
+    db = connect(folding="refresh")
+    for number in range(10, 1_000_000):
+        db.sql("INSERT INTO orders VALUES (?, 'EU', 1), (?, 'US', -1)", [2 * number, 2 * number + 1])
+        print(number, flush=True)
+        db.sql("REFRESH ALL")
+"""
+
+
+def test_a_backup_while_another_process_writes_is_of_one_moment(place: Place, postgres: Server, tmp_path: Path) -> None:
+    with place.start(WRITE_ON) as writer:
+        try:
+            for number in range(4):
+                assert writer.stdout is not None
+                last = [int(writer.stdout.readline()) for _ in range(2)][-1]
+                copy = copy_of(place)
+                assert writer.poll() is None
+                other = restored(copy, tmp_path / f"restored {number}", postgres.new_store() if number % 2 else None)
+                with other.connect() as db:
+                    [(count, largest, total)] = db.sql("SELECT count(*), max(id), sum(amount) FROM orders")
+                    assert total == 15 and largest >= 2 * last + 1 and count == 2 + largest - 19
+                    assert sorted(db.sql("SELECT * FROM totals")) == sorted(db.recompute("totals"))
+        finally:
+            writer.kill()
+
+
+def test_a_second_backup_copies_what_is_new(place: Place, tmp_path: Path) -> None:
+    copy = copy_of(place)
+    with place.connect() as db:
+        db.sql("INSERT INTO orders VALUES (3, 'EU', 1)")
+        told: list[str] = []
+        assert backup(place.path, place.store, copy.path, lambda event: told.append(str(event))).new_files == 1
+    assert len(told) == 3 and rows(copy) == rows(place) and copy.files == place.files
+    with copy.connect(read_only=True) as db:
+        assert len(db.sql("SELECT * FROM orders")) == 3
+
+
+def test_a_backup_is_made_with_the_warehouses_own_store(place: Place, postgres: Server, tmp_path: Path) -> None:
+    other = prepared(tmp_path / "other", postgres.new_store(), place.engine)
+    for store, told in ((None, "elsewhere"), (other.store, "has another store than"), (postgres.new_store(), "no warehouse")):
+        with pytest.raises(WarehouseError, match=told) as caught:
+            backup(place.path, store, tmp_path / "copy", silent)
+        assert caught.value.hint
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_restore_takes_the_place_of_nothing(place: Place, postgres: Server, tmp_path: Path) -> None:
+    copy, before, files = copy_of(place), rows(place), place.files
+    (tmp_path / "else").mkdir()
+    (tmp_path / "else" / "letter.txt").touch()
+    new = postgres.new_store()
+    with place.connect() as db:  # also while it is written
+        for path, store, replace, told in (
+            (tmp_path / "new", place.store, False, "has a warehouse already"),
+            (place.path, new, False, "is not empty"),
+            (tmp_path / "else", new, False, "is not empty"),
+            (place.path, place.store, True, "cannot be replaced"),
+            (place.path, None, True, "cannot be replaced"),
+            (place.path, None, False, "is elsewhere"),
+            (copy.path, new, False, "in its folder"),
+        ):
+            with pytest.raises(WarehouseError, match=told) as caught:
+                restored(copy, path, store, replace)
+            assert caught.value.hint
+        assert totals(db) == {"EU": 10, "US": 5}
+    assert rows(place) == before and place.files == files and not (tmp_path / "new").exists()
+    restored(copy, tmp_path / "new", new)
+
+
+KILLED = """
+    import importlib, os, signal
+    from pathlib import Path
+    from slackwater.run.restore import restore
+
+    def die(*arguments):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    module, _, function = sys.argv[4].rpartition(".")
+    if module:
+        setattr(importlib.import_module(module), function, die)
+    restore(Path(sys.argv[3]), sys.argv[1], sys.argv[2], False, print if module else die)
+"""
+MOMENTS = [
+    "os.replace",  # the mark of the folder is about to get its name
+    "slackwater.run.copying._copy_file",
+    "a file is copied",
+    "slackwater.run.restore.move_in",
+    "slackwater.catalog.transfer.note_pair",  # all is in the store, and nothing committed
+]
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_restore_that_was_killed_leaves_nothing_that_opens_and_can_be_run_again(
+    moment: str, place: Place, postgres: Server, tmp_path: Path
+) -> None:
+    copy = copy_of(place)
+    other = Place(tmp_path / "other", postgres.new_store(), place.engine)
+    assert other.python(KILLED, copy.path, moment).returncode == -signal.SIGKILL
+    if moment != MOMENTS[0]:  # where nothing has begun, there is nothing yet to be told from a new folder
+        for read_only in (True, False):
+            with pytest.raises(WarehouseError, match="is not restored yet") as caught:
+                other.connect(read_only=read_only)
+            assert "run it again" in str(caught.value.hint)
+    restored(copy, other.path, other.store)
+    assert rows(other) == rows(place) and other.files == place.files
+    with other.connect() as db:
+        db.sql("INSERT INTO orders VALUES (3, 'EU', 1)")
+        assert totals(db) == {"EU": 11, "US": 5}
+    assert not [*other.path.rglob("*.new")]
+
+
+def test_a_restore_that_was_killed_when_all_was_there_is_whole(place: Place, postgres: Server, tmp_path: Path) -> None:
+    copy = copy_of(place)
+    other = Place(tmp_path / "other", postgres.new_store(), place.engine)
+    assert other.python(KILLED, copy.path, "slackwater.run.restore.finish").returncode == -signal.SIGKILL
+    with other.connect(read_only=True) as db:
+        assert totals(db) == {"EU": 10, "US": 5}
+    with pytest.raises(WarehouseError, match="has a warehouse already"):
+        restored(copy, other.path, other.store)
+    other.connect().close()
+    assert set(json.loads((other.path / "store.json").read_text())) == {"warehouse", "store"}
+
+
+def test_what_a_broken_restore_has_left_counts_only_if_it_is_sound(place: Place, postgres: Server, tmp_path: Path) -> None:
+    copy = copy_of(place)
+    first, last = (copy.path / file.path for file in files_named(None, copy.path))
+    sound = last.read_bytes()
+    last.write_bytes(sound[:-1] + b"x")
+    other = Place(tmp_path / "other", postgres.new_store(), place.engine)
+    with pytest.raises(Damaged, match="checksum"):
+        restored(copy, other.path, other.store)
+    assert other.files == {str(first.relative_to(copy.path))}
+    last.write_bytes(sound)
+    left = other.path / first.relative_to(copy.path)
+    left.write_bytes(first.read_bytes()[:-1] + b"x")
+    restored(copy, other.path, other.store)
+    assert left.read_bytes() == first.read_bytes() and rows(other) == rows(place)
+    assert not check(other.path, other.store, False, silent).problems
+
+
+def test_a_restore_whose_commit_was_not_answered_says_so(place: Place, wire: Wire, tmp_path: Path) -> None:
+    copy, other = copy_of(place), Place(tmp_path / "other", wire.store, place.engine)
+    wire.cut_commit(delivered=True)
+    with pytest.raises(WarehouseError, match="lost the store") as caught:
+        restored(copy, other.path, other.store)
+    assert wire.cuts == 1 and "run it again" in str(caught.value.hint)
+    with other.connect() as db:
+        assert totals(db) == {"EU": 10, "US": 5}
+
+
+def test_the_terminal_makes_and_restores_backups(
+    place: Place, postgres: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy, other, store = str(tmp_path / "copy"), str(tmp_path / "other"), postgres.new_store()
+
+    def told(*arguments: str, environment: str = "") -> str:
+        monkeypatch.setenv("SLACKWATER_STORE", environment)
+        failed = main(arguments)
+        said = capsys.readouterr()
+        return said.err if failed else said.out
+
+    assert "name its store" in told("backup", str(place.path), copy)
+    assert "2 files, " in (first := told("backup", str(place.path), copy, environment=str(place.store))) and "of which 2, " in first
+    assert "of which 0, " in told("backup", str(place.path), copy, "--store", str(place.store))
+    assert told("check", copy, environment=str(place.store)).startswith("sound    2 files, ")
+    assert told("restore", copy, other, "--store", store).startswith(f"restored at {other}: 2 files, ")
+    assert told("check", other, "--store", store).startswith("sound    2 files, ")
+    refused = told("restore", copy, other, "--store", store, "--replace")
+    assert "cannot be replaced" in refused and "?schema=" in refused
+    # The environment's store is not where a backup goes.
+    assert told("restore", copy, f"{other} folder", environment=store).startswith(f"restored at {other} folder: 2 files, ")
+    assert told("check", f"{other} folder").startswith("sound    2 files, ")
