@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
 from contextlib import closing
@@ -12,8 +13,9 @@ from slackwater.catalog.sqlite import FILE, SQLite
 from slackwater.catalog.store import Store
 from slackwater.catalog.transfer import copy_rows
 from slackwater.errors import WarehouseError
+from slackwater.trace.durable import sync
 
-__all__ = ["FILE", "copy_store", "defects", "is_backup", "mark", "writer"]
+__all__ = ["FILE", "copy_store", "defects", "is_backup", "mark", "put_store", "writer"]
 
 
 def defects(root: Path) -> list[str]:
@@ -39,6 +41,15 @@ def copy_store(source: Store, target: Path) -> None:
             old.backup(new)
     except sqlite3.Error as problem:
         raise WarehouseError(f"the catalog at {source.place} cannot be copied to {target}: {problem}") from problem
+
+
+def put_store(source: Path, target: Path) -> None:
+    """A store that nobody uses, in the place of that in a folder, if there is one: all of it or nothing."""
+    if (target / FILE).exists():
+        copy_store(SQLite(source), target)  # a new file would meet the log of the one before
+    else:
+        sync([source / FILE])
+        os.replace(source / FILE, target / FILE)
 
 
 def is_backup(root: Path) -> bool:
@@ -69,4 +80,5 @@ def writer(root: Path) -> str | None:
 
 
 def _open(root: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{(root / FILE).absolute().as_uri()}?mode=ro", uri=True, timeout=30)
+    # Not for reading only: then what was left of a copy that was broken off could not be undone.
+    return sqlite3.connect(f"{(root / FILE).absolute().as_uri()}?mode=rw", uri=True, timeout=30)

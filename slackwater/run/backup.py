@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from slackwater.catalog import store_named
-from slackwater.catalog.store_file import FILE, copy_store, is_backup, mark
+from slackwater.catalog.store_file import FILE, copy_store, is_backup, mark, put_store
 from slackwater.errors import WarehouseError
 from slackwater.run.copying import Copied, copy_files, files_named, problems_with
 from slackwater.run.progress import Listener
@@ -40,7 +40,7 @@ def backup(warehouse: str | os.PathLike[str], url: str | None, target: Path, tel
             named = files_named(None, incoming)
             copied = copy_files(Files(place), Files(target), named, lambda: files_named(url, place), tell)
             if copied is not None:
-                copy_store(store_named(None, incoming), target)
+                put_store(incoming, target)
                 sync([target, target.parent])
                 _remove_unnamed(target, named)
                 return copied
@@ -52,7 +52,7 @@ def _refuse_target(place: Place, target: Path) -> None:
     if isinstance(place, Disk) and (target == place.root or place.root in target.parents or target in place.root.parents):
         raise WarehouseError(f"a backup of {place.name} cannot be at {target}", hint="choose a folder elsewhere, best on another disk")
     if (target / FILE).exists():
-        if not is_backup(target):
+        if not is_backup(target) and not (target / INCOMING).exists():
             raise WarehouseError(f"{target} is a warehouse, not a backup", hint="choose an empty folder, or one that holds a backup")
     elif target.exists() and not (target.is_dir() and (not any(target.iterdir()) or (target / INCOMING).exists())):
         raise WarehouseError(f"{target} holds something else", hint="choose an empty folder, or one that holds a backup")

@@ -40,6 +40,7 @@ POINTS: dict[str, tuple[Any, str]] = {
     "compaction of the catalog": (Catalog, "vacuum"),
     "copy of a file": (copying, "_copy_file"),
     "copy of the catalog": (backup, "copy_store"),
+    "exchange of the catalog": (backup, "put_store"),
     "removal from a backup": (backup, "_remove_unnamed"),
 }
 ONLY_SPARK = {"rows are taken"}
@@ -61,7 +62,7 @@ REACHED = {
     "create": ["flush", "rows are taken", "engine writes", "marks of the retired", "sweep", "removal of files", *_WRITES],
     "fold": [*_FOLDS, *_WRITES],
     "vacuum": [*_FOLDS, *_WRITES, "recovery", "compaction of the catalog", "lease"],
-    "backup": ["copy of a file", "copy of the catalog", "removal from a backup"],
+    "backup": ["copy of a file", "copy of the catalog", "exchange of the catalog", "removal from a backup"],
 }
 WHENS = ("before", "during", "after")
 

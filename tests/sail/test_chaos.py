@@ -21,7 +21,7 @@ AIMS = [
     Aim("create", "commit", "after", 1, 0.0),
     Aim("refresh", "rows are fetched", "after", 1, 0.0),
     Aim("backup", "copy of a file", "after", 1, 0.0),
-    Aim("backup", "copy of the catalog", "before", 2, 0.0),
+    Aim("backup", "exchange of the catalog", "before", 1, 0.0),
     Aim("backup", "removal from a backup", "before", 1, 0.0),
 ]
 

@@ -364,6 +364,29 @@ def test_an_interrupted_backup_leaves_the_one_before(path: Path, tmp_path: Path,
     assert answers(tmp_path / "copy", sail_session, read_only=True) == answers(path, sail_session)
 
 
+BROKEN_OFF = """
+    import os, signal, sqlite3, sys
+
+    db = sqlite3.connect(sys.argv[1], isolation_level=None)
+    db.execute("PRAGMA journal_mode = DELETE")
+    db.execute("PRAGMA cache_size = 1")  # so that pages are written before the transaction ends
+    db.execute("BEGIN IMMEDIATE")
+    db.execute("DELETE FROM meta")
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)"
+    db.execute(f"CREATE TABLE more AS {numbers} SELECT i, hex(i) AS h FROM n")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_backup_goes_on_where_its_catalog_was_being_exchanged(path: Path, tmp_path: Path, sail_session: Any) -> None:
+    assert cli("backup", path, tmp_path / "copy").returncode == 0
+    assert python(BROKEN_OFF, tmp_path / "copy" / "catalog.db").returncode == -signal.SIGKILL
+    assert (tmp_path / "copy" / "catalog.db-journal").stat().st_size
+    assert cli("check", tmp_path / "copy").returncode == 0
+    assert answers(tmp_path / "copy", sail_session, read_only=True) == answers(path, sail_session)
+    assert cli("backup", path, tmp_path / "copy").returncode == 0
+
+
 # Two rows a step, that cancel each other out; every view is refreshed, and what is folded is removed at once.
 WRITER = """
     import sys
