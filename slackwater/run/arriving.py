@@ -44,8 +44,9 @@ class Arriving:
         if not table.primary_key:
             return
         if self._keys is not None:
-            self._sorted = np.sort(np.concatenate(self._codes))
+            self._sorted = np.concatenate(self._codes)
             self._codes = []
+            self._sorted.sort()
             if not (self._sorted[1:] == self._sorted[:-1]).any() and not self._keys.seen(self._sorted).any():
                 return
         check_rows(step, table, batch)

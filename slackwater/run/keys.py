@@ -83,7 +83,8 @@ class Keys:
         self._runs.append(np.sort(codes))
         while len(self._runs) > 1 and len(self._runs[-2]) <= 2 * len(self._runs[-1]):
             last = self._runs.pop()
-            self._runs[-1] = np.sort(np.concatenate((self._runs[-1], last)), kind="stable")  # which merges what is sorted
+            self._runs[-1] = np.concatenate((self._runs[-1], last))
+            self._runs[-1].sort(kind="stable")  # which merges what is sorted
 
 
 def codes(rows: pa.Table, key: Sequence[str]) -> Codes:
