@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import os
 import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,8 @@ SAIL_SETTINGS = {
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 _stopped: list[Any] = []
+_users: list[object] = []  # sessions of this process on the Spark that one of them has started
+_lock = threading.Lock()
 
 
 def start(engine: str | SparkSession | Any) -> Engine:
@@ -87,8 +90,6 @@ def _spark(master: str) -> Engine:
         raise WarehouseError("Spark needs Java 17 or newer, and none was found", hint='install one, or: pip install "slackwater[java]"')
     os.environ["JAVA_HOME"] = str(java)
     os.environ.pop("SPARK_CONNECT_MODE_ENABLED", None)  # set by pyspark when this process has talked to a server
-    # Another session of this process may already have started Spark: then it is shared, and stays when ours is closed.
-    shared = SparkSession.getActiveSession() is not None
     builder = SparkSession.builder.master(master).appName("slackwater")
     for key, value in {**SETTINGS, **(LOCAL_SETTINGS if master.startswith("local") else {})}.items():
         builder = builder.config(key, value)
@@ -96,8 +97,26 @@ def _spark(master: str) -> Engine:
         # Spark takes the endpoint itself from the environment. A server of one's own has buckets in paths, not in names of hosts.
         builder = builder.config("spark.hadoop.fs.s3a.path.style.access", "true")
     builder = builder.config("spark.sql.warehouse.dir", os.path.join(tempfile.gettempdir(), "slackwater-spark"))
-    spark = builder.getOrCreate()
-    return Engine(spark, "spark", (lambda: None) if shared else spark.stop)
+    return _shared(builder)
+
+
+def _shared(builder: SparkSession.Builder) -> Engine:
+    """Spark, which all sessions of this process share: the last one that is closed stops it, unless it was there before the first."""
+    with _lock:
+        is_ours = bool(_users) or SparkSession.getActiveSession() is None
+        spark = builder.getOrCreate()
+        user = object()
+        if is_ours:
+            _users.append(user)
+
+    def leave() -> None:
+        with _lock:
+            if user in _users:
+                _users.remove(user)
+                if not _users:
+                    spark.stop()
+
+    return Engine(spark, "spark", leave)
 
 
 def _connect(url: str) -> Engine:
