@@ -17,6 +17,7 @@ from slackwater.delta.broadcasts import Size, expected_rows, with_broadcasts
 from slackwater.errors import QueryError
 from slackwater.path import Path
 from slackwater.plan import Column, Node, render
+from slackwater.plan.agreed import Differs, agreed
 from slackwater.plan.render import quote
 from slackwater.run.anew import Anew
 from slackwater.run.choice import FIRST, FULL, GUESSES, MOVED, Choice, Learned, by_cost
@@ -29,11 +30,13 @@ from slackwater.run.reading import define_relations
 from slackwater.run.reads import Reads, about
 from slackwater.run.sail_faults import joined_by_hash
 from slackwater.run.warehouse import Step
+from slackwater.spark import Engine
 from slackwater.sql import rename_relations
 from slackwater.trace import VERSION, Batch, Trace
 
 FEW = 50_000  # rows that a flush is expected to give: up to here this process takes them, where that is cheaper
 GROUPED = 10  # times as many may be expected, if the path has few rows: they will belong to few groups
+SMALL = 2_000_000  # rows that a statement reads: up to here another engine may run it in this process, within its memory
 NO_VERSION = f"CAST(0 AS BIGINT) AS {VERSION}"  # stands in a statement until it is run: there it would be another text every time
 
 
@@ -90,6 +93,22 @@ class _Everything:
             self.change().write(path, directory, step)
         else:
             _write_few(changed, path, directory, step)
+
+
+@dataclass(frozen=True)
+class _Small:
+    """A statement over few rows that another engine answers as ours would, for much less. What it fails at is ours to run."""
+
+    text: str
+    beside: Engine
+    otherwise: Callable[[], _Statement]
+
+    def write(self, path: AnyPath, directory: str, step: Step) -> None:
+        rows = self.beside.exactly(self.text, (Column(SIDE, "string"), Column(ID, "string"), *path.columns))
+        if rows is None:
+            self.otherwise().write(path, directory, step)
+        else:
+            _write_few(rows, path, directory, step)
 
 
 def _few(text: str, path: AnyPath, step: Step) -> pa.Table | None:
@@ -194,7 +213,8 @@ def _statement(
         choice = step.warehouse.chooser(rows, in_full, learned, guess)
         if choice.how == FULL:
             return _in_full(path, whole, now, step, scratch), choice.that_read(in_full, in_full)
-    return _Change(_text_of(reads, step, scratch), _expected_rows(reads, step.traces[path.name])), choice.that_read(reads.rows, reads.left)
+    looked_at, left = reads.rows, reads.left
+    return _small_or(reads, step, scratch, _expected_rows(reads, step.traces[path.name])), choice.that_read(looked_at, left)
 
 
 def _expected_rows(reads: Reads, own: Trace) -> float:
@@ -207,21 +227,36 @@ def _in_full(path: Path, plans: InFull, now: dict[str, int], step: Step, scratch
     """A flush that computes everything."""
     rows = step.traces[path.name].rows
 
-    def change() -> _Change:
-        return _Change(_text_of(Reads(plans.change, {}, now, step), step, scratch), 2.0 * rows)
+    def change() -> _Statement:
+        return _small_or(Reads(plans.change, {}, now, step), step, scratch, 2.0 * rows)
 
-    if rows > FEW or step.warehouse.engine.is_sail:
+    everything = Reads(plans.everything, {}, now, step)
+    if rows > FEW or step.warehouse.engine.is_sail or _is_small(everything, step):
         return change()
-    return _Everything(_text_of(Reads(plans.everything, {}, now, step), step, scratch), change)
+    return _Everything(_text_of(everything, step.warehouse.engine, step), change)
 
 
-def _text_of(reads: Reads, step: Step, scratch: str) -> str:
-    """A flush's statement, after what it reads was fetched and named."""
-    engine = step.warehouse.engine
-    reads.fetch(engine, scratch)
+def _small_or(reads: Reads, step: Step, scratch: str, rows: float) -> _Statement:
+    """A flush's statement, after what it reads was fetched and named: for the engine beside ours, if it is small. `rows`: it may give."""
+    reads.fetch(step.warehouse.engine, scratch)
+
+    def ours() -> _Statement:
+        return _Change(_text_of(reads, step.warehouse.engine, step), rows)
+
+    if _is_small(reads, step) and (beside := step.warehouse.engine.beside) is not None and _agreed(reads.plan) is not None:
+        return _Small(_text_of(reads, beside, step), beside, ours)
+    return ours()
+
+
+def _is_small(reads: Reads, step: Step) -> bool:
+    return reads.left <= SMALL and step.warehouse.engine.has_one_beside and step.warehouse.files.are_here
+
+
+def _text_of(reads: Reads, engine: Engine, step: Step) -> str:
+    """A statement, after what it reads was named."""
     for name, (trace, reading) in reads.readings.items():
         engine.register(name, trace, reading, step.warehouse.files, hidden=True)
-    return _text(reads.plan, reads.sizes if engine.takes_hints else None, engine.prefix)
+    return _text(reads.plan, reads.sizes if engine.takes_hints else None, engine.prefix, engine is not step.warehouse.engine)
 
 
 def _net(
@@ -267,8 +302,18 @@ def _planned_in_full(path: Path) -> InFull:
 
 
 @lru_cache(maxsize=4096)
-def _text(plan: Node, sizes: tuple[tuple[str, Size], ...] | None, prefix: str) -> str:
+def _agreed(plan: Node) -> Node | None:
+    """The plan for another engine; None if that may see something in it differently."""
+    try:
+        return agreed(plan)
+    except Differs:
+        return None
+
+
+@lru_cache(maxsize=4096)
+def _text(plan: Node, sizes: tuple[tuple[str, Size], ...] | None, prefix: str, for_another: bool = False) -> str:
     """A flush's statement but for its version."""
+    plan = (_agreed(plan) or plan) if for_another else plan
     return render(joined_by_hash(plan) if sizes is None else with_broadcasts(plan, dict(sizes)), prefix)
 
 

@@ -10,7 +10,7 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -48,14 +48,16 @@ class Engine:
 
     _numbers = itertools.count(1)
 
-    def __init__(self, spark: SparkSession, kind: str, stop: Callable[[], None]) -> None:
+    def __init__(self, spark: SparkSession, kind: str, stop: Callable[[], None], beside: Callable[[], Engine] | None = None) -> None:
         self.spark = spark
         self.kind = kind
+        self._start_beside = beside
         # Before every name that we give: warehouses that share a session must not read each other's relations.
         self.prefix = "" if (number := next(self._numbers)) == 1 else f"{number}:"
         self._stop = stop
         self._registered: dict[str, object] = {}
         self._read_by = ReadBy()
+        self._failed: set[str] = set()
         self._types: dict[tuple[str, ...], list[str]] = {}
         self._lock = threading.RLock()
         self.is_sail = self._takes_names_as_they_are()
@@ -68,12 +70,24 @@ class Engine:
         return self.is_spread or self.kind == "connect"
 
     @property
+    def has_one_beside(self) -> bool:
+        """Whether there is an engine beside this one."""
+        return self._start_beside is not None
+
+    @cached_property
+    def beside(self) -> Engine | None:
+        """An engine for what is small and what both agree on, started when it is first asked for. None: there is none."""
+        return None if self._start_beside is None else self._start_beside()
+
+    @property
     def takes_hints(self) -> bool:
         """Whether a statement may say how to join."""
         return not self.is_sail
 
     def stop(self) -> None:
         """Forget our names; end the session if we started it. A session on a server of its own takes its names with it."""
+        if (beside := vars(self).get("beside")) is not None:
+            beside.stop()
         if self.kind not in ("sail", "connect"):
             with contextlib.suppress(Exception):
                 for name in self._registered:
@@ -259,6 +273,24 @@ class Engine:
             if RESULTS in str(problem.__cause__):  # they were not few
                 return None
             raise
+
+    def exactly(self, statement: str, columns: Sequence[Column]) -> pa.Table | None:
+        """The rows of a flush that another engine would give, too. None if this one fails: then that one has to say why.
+
+        What has failed once is not tried again. And a decimal may have come with more digits than it has room for.
+        """
+        schema = _arrow_schema(tuple(columns))
+        if schema is None or statement in self._failed:
+            return None
+        try:
+            rows = self.arrow(statement).select(schema.names).cast(schema)
+            rows.validate(full=True)
+            return rows
+        except QueryError:
+            self._failed.add(statement)
+        except (SlackwaterError, pa.ArrowException):
+            pass  # of a file perhaps: the other engine will tell
+        return None
 
     def _gives_without_limit(self) -> bool:
         """Whether a session that was given is set to hand over rows until there is no memory left."""

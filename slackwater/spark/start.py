@@ -13,6 +13,7 @@ import logging
 import os
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,7 @@ SAIL_SETTINGS = {
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 _stopped: list[Any] = []
+_shared_sail: list[Any] = []  # the server, once it was started
 _users: list[object] = []  # sessions of this process on the Spark that one of them has started
 _lock = threading.Lock()
 
@@ -116,7 +118,7 @@ def _shared(builder: SparkSession.Builder) -> Engine:
                 if not _users:
                     spark.stop()
 
-    return Engine(spark, "spark", leave)
+    return Engine(spark, "spark", leave, _beside)
 
 
 def _connect(url: str) -> Engine:
@@ -129,6 +131,26 @@ def _connect(url: str) -> Engine:
 
 
 def _sail() -> Engine:
+    server = _sail_server()
+    return _session_of_sail(server, server.stop)
+
+
+def _beside() -> Engine:
+    """A session of its own on the Sail that all sessions of this process share, for as long as it lives."""
+    connects = "SPARK_CONNECT_MODE_ENABLED"
+    before = os.environ.get(connects)
+    with _lock:
+        if not _shared_sail:
+            _shared_sail.append(_sail_server())
+    try:
+        return _session_of_sail(_shared_sail[0], lambda: None)
+    finally:
+        # pyspark sets it for good when it has talked to a server, and takes its own functions for those of Connect from then on.
+        if before is None:
+            os.environ.pop(connects, None)
+
+
+def _sail_server() -> Any:
     try:
         from pysail.spark import SparkConnectServer
     except ImportError as problem:
@@ -141,13 +163,17 @@ def _sail() -> Engine:
     os.environ.setdefault("RUST_LOG", "off")  # what fails is raised; set it to see the server's own log
     server = SparkConnectServer(port=0)
     server.start(background=True)
+    return server
+
+
+def _session_of_sail(server: Any, stop_server: Callable[[], None]) -> Engine:
     _, port = server.listening_address
     spark = SparkSession.builder.remote(f"sc://localhost:{port}").create()
     spark.conf.set("spark.sql.session.timeZone", "UTC")
 
     def stop() -> None:
         spark.stop()
-        server.stop()
+        stop_server()
         # A Connect session that is collected while another one starts a thread can hang both: it is never collected.
         _stopped.append(spark)
 

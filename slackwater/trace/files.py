@@ -63,6 +63,11 @@ class Files:
         """The folder of a warehouse on a disk."""
         return folder_of(self.place, "this")
 
+    @property
+    def are_here(self) -> bool:
+        """Whether they are on a disk of this machine."""
+        return isinstance(self.place, Disk)
+
     def batch_directory(self, trace: str, step: str) -> str:
         """Where a step writes its batch of a trace."""
         return f"{self.place.name}/traces/{quote(trace, safe='')}/{step}"
