@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from slackwater.delta.difference import OLD_PREFIX, difference, emit, prefixed
-from slackwater.delta.partials import ADDS, RECOMPUTES, ROWS, how_far
+from slackwater.delta.partials import ADDS, RECOMPUTES, ROWS, how_far, is_longest
 from slackwater.delta.rows import ID, NEW, TOUCHED, Change, Rows, identity, keep_outputs
 from slackwater.delta.touched import restrict, touched_keys
 from slackwater.plan import Aggregate, Column, Join, Node, Output, Project, column, columns_in
@@ -96,7 +96,14 @@ def _weighted(measure: Output) -> Expression:
         return exp.Sum(this=exp.If(this=there, true=weight, false=exp.Literal.number(0)))
     value = exp.cast(argument, "bigint") if measure.column.type == "bigint" else argument.copy()
     arrives = exp.GT(this=weight, expression=exp.Literal.number(0))
-    return exp.Sum(this=exp.If(this=arrives, true=value, false=exp.Neg(this=exp.paren(value.copy()))))
+    return exp.Sum(this=exp.If(this=arrives, true=value, false=_negative(value, measure.column.type)))
+
+
+def _negative(value: Expression, total: str) -> Expression:
+    """What leaves a sum of type `total`. Of a decimal of more than 34 digits Spark would round the negative."""
+    if not is_longest(total):
+        return exp.Neg(this=exp.paren(value.copy()))
+    return exp.Sub(this=exp.cast(exp.Literal.number(0), total, dialect="spark"), expression=exp.paren(value.copy()))
 
 
 def _recompute(node: Aggregate, own: Rows, delta: Change, derive: Derivation) -> Node:

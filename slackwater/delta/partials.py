@@ -51,10 +51,24 @@ def how_far(measure: Output) -> str:
     if isinstance(function, exp.Count):
         return RECOMPUTES if isinstance(function.this, exp.Distinct) or function.expressions else ADDS
     if isinstance(function, exp.Sum) and not isinstance(function.this, exp.Distinct):
-        return ADDS if _EXACT.match(measure.column.type) else GROWS if measure.column.type == "double" else RECOMPUTES
+        if _EXACT.match(measure.column.type):
+            return RECOMPUTES if loses_digits(measure.column.type) else ADDS
+        return GROWS if measure.column.type == "double" else RECOMPUTES
     if isinstance(function, exp.Min | exp.Max) and not isinstance(function.this, exp.Distinct) and not function.expressions:
         return GROWS
     return RECOMPUTES
+
+
+def is_longest(type_: str) -> bool:
+    """Whether a decimal has as many digits as there can be."""
+    decimal = _DECIMAL.match(type_)
+    return decimal is not None and int(decimal[1]) == 38
+
+
+def loses_digits(type_: str) -> bool:
+    """Whether Spark, to add two such numbers, makes room for one more digit before the point and keeps fewer behind it."""
+    decimal = _DECIMAL.match(type_)
+    return decimal is not None and is_longest(type_) and int(decimal[2]) > 6
 
 
 def _value(measure: Output, partials: dict[Expression, Output], types: dict[str, str]) -> Expression:

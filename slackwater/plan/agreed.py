@@ -39,6 +39,8 @@ from slackwater.plan.nodes import (
 )
 
 DIGITS = 38  # that a decimal has at most
+KEPT = 6  # digits behind the point that Spark keeps of a product, however long it is
+NEGATED = 34  # digits of a decimal that Spark keeps when it turns its sign
 SHORT = 18  # of a decimal that all engines hash alike
 ADDED = 10  # digits that a sum has more than what is summed
 WHOLE = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}  # digits
@@ -100,7 +102,9 @@ class _Agreed:
 
     def union(self, node: Union) -> tuple[Node, Types]:
         told = [self.plan(branch) for branch in node.branches]
-        columns = zip(*([types[name] for name in branch.names] for branch, (_, types) in zip(node.branches, told, strict=True)), strict=True)
+        columns = zip(
+            *([types[name] for name in branch.names] for branch, (_, types) in zip(node.branches, told, strict=True)), strict=True
+        )
         types = dict(zip((c.name for c in node.outputs), map(_common, columns), strict=True))
         return Union(tuple(below for below, _ in told), node.outputs), types
 
@@ -182,9 +186,24 @@ def _logical(node: Expression, types: Types) -> tuple[Expression, str]:
 
 
 def _compared(node: Expression, types: Types) -> tuple[Expression, str]:
-    (a, type_a), (b, type_b) = (expression(each, types) for each in (node.this, node.expression))
-    _common([type_a, type_b])
+    told = [expression(each, types) for each in (node.this, node.expression)]
+    a, b = _side_by_side(*told)
     return _with(node, this=a, expression=b), "boolean"
+
+
+def _side_by_side(left: tuple[Expression, str], right: tuple[Expression, str]) -> tuple[Expression, Expression]:
+    """Two values as they are compared. Of decimals that have too little room beside each other, each must do with what there is."""
+    (a, type_a), (b, type_b) = left, right
+    if not (_DECIMAL.match(type_a) and _DECIMAL.match(type_b)):
+        _common([type_a, type_b])
+        return a, b
+    scale = max(_digits(type_a)[1], _digits(type_b)[1])
+    fits = _decimal(DIGITS - scale, scale)
+    a, b = (
+        _watched(each, exp.Abs(this=_as_double(each)), fits) if _digits(type_)[0] > DIGITS - scale else each
+        for each, type_ in (left, right)
+    )
+    return a, b
 
 
 def _is(node: exp.Is, types: Types) -> tuple[Expression, str]:
@@ -244,7 +263,8 @@ def _cast(node: exp.Cast, types: Types) -> tuple[Expression, str]:
     as_text = to == "string" and type_ in WHOLE
     if not as_text and not _is_checked(type_, to) and _common([to, type_]) != to:
         raise Differs(f"a cast from {type_} to {to}")
-    return exp.cast(this, to, dialect="spark"), to
+    is_shorter = _is_checked(type_, to) and _digits(to) < _digits(type_)
+    return (_checked(this, to) if is_shorter else exp.cast(this, to, dialect="spark")), to
 
 
 def _is_checked(type_: str, to: str) -> bool:
@@ -254,12 +274,15 @@ def _is_checked(type_: str, to: str) -> bool:
 
 
 def _negative(node: exp.Neg, types: Types) -> tuple[Expression, str]:
-    if isinstance(node.this, exp.Literal):
-        return node.copy(), expression(node.this, types)[1]
     this, type_ = expression(node.this, types)
+    if isinstance(this, exp.Literal):
+        if this.name in (str(2**31), str(2**63)):
+            raise Differs("the smallest whole number, which is no negative of a largest one")
+        return node.copy(), type_
     if type_ in WHOLE:
         return _checked(exp.Neg(this=_as_decimal(this)), type_), type_
-    _digits(type_)
+    if sum(_digits(type_)) > NEGATED:
+        raise Differs("the negative of a decimal that Spark rounds")
     return exp.Neg(this=exp.paren(this)), type_
 
 
@@ -274,7 +297,8 @@ def _moved(node: exp.Add | exp.Sub, types: Types) -> tuple[Expression, str]:
     this, type_ = expression(node.this, types)
     by = node.expression
     unit = by.args.get("unit")
-    if type_ != "date" or not isinstance(by.this, exp.Literal) or unit is None or unit.name.upper() not in ("DAY", "MONTH", "YEAR"):
+    is_plain = isinstance(by.this, exp.Literal) and isinstance(unit, exp.Var) and not _said(by) - {"this", "unit"}
+    if type_ != "date" or not is_plain or unit.name.upper() not in ("DAY", "MONTH", "YEAR"):
         raise Differs("an interval")
     return type(node)(this=this, expression=by.copy()), type_
 
@@ -289,10 +313,10 @@ def _added(kind: type[exp.Add | exp.Sub], left: tuple[Expression, str], right: t
     total = exp.paren(kind(this=exp.paren(a), expression=exp.paren(b)))
     if whole + scale <= DIGITS:
         return total, _decimal(whole, scale)
-    if type_a != type_b or whole + scale > DIGITS + 1:
+    if scale > KEPT:
         raise Differs("a sum of decimals that may lose digits")
-    about = kind(this=_as_double(a), expression=_as_double(b))
-    return _watched(total, exp.Abs(this=about), type_a), type_a
+    longest, about = _decimal(DIGITS - scale, scale), exp.Abs(this=exp.paren(kind(this=_as_double(a), expression=_as_double(b))))
+    return _watched(total, about, longest), longest
 
 
 def _product(node: exp.Mul, types: Types) -> tuple[Expression, str]:
@@ -302,17 +326,34 @@ def _product(node: exp.Mul, types: Types) -> tuple[Expression, str]:
         return _checked(exp.Mul(this=_as_decimal(a, 19), expression=_as_decimal(b, 19)), type_), type_
     (whole_a, scale_a), (whole_b, scale_b) = _digits(type_a), _digits(type_b)
     whole, scale = whole_a + whole_b + 1, scale_a + scale_b
-    if whole + scale > DIGITS:
+    if whole + scale <= DIGITS:
+        return exp.paren(exp.Mul(this=exp.paren(a), expression=exp.paren(b))), _decimal(whole, scale)
+    (a, needed_a), (b, needed_b) = _without_zeros(a, scale_a), _without_zeros(b, scale_b)
+    kept = max(DIGITS - whole, min(scale, KEPT))
+    if needed_a + needed_b > kept:
         raise Differs("a product that may lose digits")
-    return exp.paren(exp.Mul(this=exp.paren(a), expression=exp.paren(b))), _decimal(whole, scale)
+    longest, about = _decimal(DIGITS - kept, kept), exp.Mul(this=_as_double(a), expression=_as_double(b))
+    return _watched(exp.paren(exp.Mul(this=exp.paren(a), expression=exp.paren(b))), exp.Abs(this=exp.paren(about)), longest), longest
+
+
+def _without_zeros(value: Expression, scale: int) -> tuple[Expression, int]:
+    """A number, written without the zeros behind the last digit that counts, and how many digits it has behind the point."""
+    if not isinstance(value, exp.Literal) or "." not in value.name:
+        return value, scale
+    short = value.name.rstrip("0").rstrip(".")
+    return exp.Literal.number(short), len(short.partition(".")[2])
 
 
 def _part_of_string(node: exp.Substring, types: Types) -> tuple[Expression, str]:
     this, type_ = expression(node.this, types)
     start, length = node.args.get("start"), node.args.get("length")
-    if type_ != "string" or any(not isinstance(each, exp.Literal) or each.is_string for each in (start, length)) or start.name == "0":
+    if type_ != "string" or not _is_place(start, 1) or not _is_place(length, 0):
         raise Differs("substring with a place that is computed")
     return _with(node, this=this), type_
+
+
+def _is_place(number: Expression | None, least: int) -> bool:
+    return isinstance(number, exp.Literal) and number.name.isdigit() and not number.is_string and least <= int(number.name) < 2**31
 
 
 def _part_of_date(node: Expression, types: Types) -> tuple[Expression, str]:
@@ -387,7 +428,6 @@ _OPERANDS = frozenset(("this", "expression"))
 _UNDERSTOOD: Mapping[type[Expression], frozenset[str]] = {
     exp.Column: frozenset(("this",)),
     exp.Literal: frozenset(("this", "is_string")),
-    exp.Interval: frozenset(("this", "unit")),
     exp.In: frozenset(("this", "expressions", "negate")),
     exp.Between: frozenset(("this", "low", "high", "negate")),
     exp.Like: frozenset(("this", "expression", "negate")),
@@ -441,8 +481,11 @@ def _watched(total: Expression, about: Expression, type_: str) -> Expression:
 
 
 def _checked(total: Expression, type_: str) -> Expression:
-    """A whole number that was computed as a decimal. The cast fails if it is too large."""
-    return exp.cast(exp.paren(total), type_)
+    """A number that was computed with more digits. The cast fails if it is too large.
+
+    Bare, it would not be made where the number is compared: Sail compares what is cast instead.
+    """
+    return exp.func("coalesce", exp.cast(exp.paren(total), type_, dialect="spark"), exp.null())
 
 
 def _as_decimal(value: Expression, digits: int = 20) -> Expression:

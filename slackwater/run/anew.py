@@ -14,7 +14,7 @@ has yet to read.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -82,8 +82,8 @@ def choose_for_view(step: Step, view: View, form: Compiled) -> Choice | None:
     guess, learned = GUESSES["sail" if step.warehouse.engine.is_sail else "spark"], view.learned.get(view.name, {})
     if step.cursor(whole.path.name) is None:
         return replace(by_cost(in_full, in_full, learned, guess), how=FIRST)
-    catch_up = _to_catch_up(step, form, whole, in_full)
-    changed = MOVED * _changed(step, step.cursor(whole.path.name) or {}, now) if is_anew(step, whole) else catch_up
+    catch_up = _to_catch_up(step, form, whole, in_full, _met)
+    changed = MOVED * _met(step, step.cursor(whole.path.name) or {}, now) if is_anew(step, whole) else catch_up
     choice = step.warehouse.chooser(changed, in_full, learned, guess, catch_up)
     if choice.how == FULL:
         return choice.that_read(in_full, in_full)
@@ -94,18 +94,21 @@ def choose_for_view(step: Step, view: View, form: Compiled) -> Choice | None:
 def forget_far_behind(step: Step, form: Compiled, whole: Anew) -> None:
     """Drop what the paths below keep, if to catch up would cost them more than all the view reads."""
     in_full = Reads(whole.plans.everything, {}, {source: step.traces[source].version for source in whole.sources}, step).rows
-    if _to_catch_up(step, form, whole, in_full) >= in_full:
+    if _to_catch_up(step, form, whole, in_full, _changed) >= in_full:
         for path in form.paths:
             if path.name != whole.path.name and path.name in step.traces:
                 step.drop_trace(path.name)
 
 
-def _to_catch_up(step: Step, form: Compiled, whole: Anew, in_full: int) -> int:
+Count = Callable[[Step, Mapping[str, int], Mapping[str, int]], int]  # of rows, between two versions of what a view reads
+
+
+def _to_catch_up(step: Step, form: Compiled, whole: Anew, in_full: int, count: Count) -> int:
     """What it takes to bring all paths up to date, in rows that are read. From nothing it takes all of them, and more to write."""
     if any(step.cursor(path.name) is None for path in form.paths):
         return MOVED * in_full
     now = {source: step.traces[source].version for source in whole.sources}
-    return MOVED * _changed(step, _seen(step, form, whole), now)
+    return MOVED * count(step, _seen(step, form, whole), now)
 
 
 def is_anew(step: Step, whole: Anew) -> bool:
@@ -122,3 +125,10 @@ def _seen(step: Step, form: Compiled, whole: Anew) -> dict[str, int]:
 def _changed(step: Step, seen: Mapping[str, int], now: Mapping[str, int]) -> int:
     """How many rows have arrived or left."""
     return sum(batch.rows for source, version in now.items() for batch in step.traces[source].between(seen[source], version))
+
+
+def _met(step: Step, seen: Mapping[str, int], now: Mapping[str, int]) -> int:
+    """How many rows that means where all are joined: what moved in a small source moves as large a share of the largest."""
+    rows = {source: max(1, step.traces[source].rows) for source in now}
+    shares = [min(1.0, _changed(step, seen, {source: version}) / rows[source]) for source, version in now.items()]
+    return max(_changed(step, seen, now), int(sum(shares) * max(rows.values())))

@@ -36,7 +36,7 @@ from slackwater.trace import VERSION, Batch, Trace
 
 FEW = 50_000  # rows that a flush is expected to give: up to here this process takes them, where that is cheaper
 GROUPED = 10  # times as many may be expected, if the path has few rows: they will belong to few groups
-SMALL = 2_000_000  # rows that a statement reads: up to here another engine may run it in this process, within its memory
+SMALL = 3_000_000  # rows that a statement reads: up to here another engine may run it in this process, within its memory
 NO_VERSION = f"CAST(0 AS BIGINT) AS {VERSION}"  # stands in a statement until it is run: there it would be another text every time
 
 
@@ -209,7 +209,8 @@ def _statement(
         choice = replace(by_cost(reads.rows, reads.rows, {}, guess), how=FIRST)
     else:
         in_full = Reads(whole.everything, {}, now, step).rows
-        rows = reads.left + int(guess.looked_through * reads.looked_through) + (MOVED - 1) * reads.derived
+        looked_through = int(guess.looked_through * (reads.looked_through + reads.later))
+        rows = max(0, reads.left - reads.later) + looked_through + (MOVED - 1) * reads.derived
         choice = step.warehouse.chooser(rows, in_full, learned, guess)
         if choice.how == FULL:
             return _in_full(path, whole, now, step, scratch), choice.that_read(in_full, in_full)

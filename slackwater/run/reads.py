@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import cast
 
 from slackwater.delta import ADDED, KEPT, NEW, OLD, OWN, REMOVED
-from slackwater.delta.broadcasts import Size
+from slackwater.delta.broadcasts import Size, expected_rows
 from slackwater.delta.conditions import Wanted
 from slackwater.delta.narrow import narrow
 from slackwater.delta.spans import Spans, Words
@@ -55,12 +55,20 @@ class Reads:
         self._look()
         self.looked_through = sum(gather.kept.rows for gather in self.gathers.values())  # rows, for keys, before the statement
         self.rows = self.left + self.looked_through
+        self.later = self._may_be_fetched_later()
 
     @property
     def left(self) -> int:
         """How many rows the statement reads, each time that it does."""
         counts = Counter(scan.relation for scan in _scans(self.plan))
         return sum(reading.rows * counts[name] for name, (_, reading) in self.readings.items())
+
+    def _may_be_fetched_later(self) -> int:
+        """How many rows the statement would read, of which a few may do once others were fetched."""
+        if not self.gathers or self._step.warehouse.engine.is_elsewhere:
+            return 0
+        others = [reading.rows for name, (_, reading) in self.readings.items() if not self._is_known(name) and f"@{OWN}" not in name]
+        return sum(rows for rows in others if rows >= WORTH)
 
     @property
     def moved(self) -> int:
@@ -72,7 +80,8 @@ class Reads:
         """How many rows have moved, or come of what has, if that meets nothing but sums: those are derived, named and compared."""
         others = [name for name in self.readings if not name.endswith((f"@{ADDED}", f"@{REMOVED}")) and f"@{OWN}" not in name]
         own = sum(self._all[name][0].rows for name in self.readings if f"@{OWN}" in name)
-        return self.moved if others else min(self.moved, 2 * own)
+        # What moved in a small source moves as large a share of the others: a nation of 25, the orders of its customers.
+        return max(self.moved, int(expected_rows(self.plan, dict(self.sizes)))) if others else min(self.moved, 2 * own)
 
     @property
     def sizes(self) -> tuple[tuple[str, Size], ...]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from slackwater.delta.spans import MOST, Spans, Words, apart
+from slackwater.delta.spans import MOST, Spans, Words, apart, distinct
 from slackwater.trace.place import Place
 
 _EPOCH = datetime.date(1970, 1, 1)
@@ -23,7 +23,7 @@ def spans_of(values: pa.ChunkedArray) -> Spans | None:
         values = values.cast(pa.int32())
     if not pa.types.is_integer(values.type):
         return None
-    found = np.unique(values.drop_null().to_numpy()).astype(np.int64)
+    found = distinct(values.drop_null().to_numpy()).astype(np.int64)
     if not len(found):
         return Spans((), values.null_count > 0, found.tobytes())
     # Not numpy's difference: that of the smallest and the largest BIGINT is no BIGINT.
