@@ -40,6 +40,7 @@ def connect(
     wait: float = 0.0,
     choose: str | None = None,
     folding: str = "background",
+    small_flushes: str | None = None,
 ) -> Session:
     """Open a warehouse, creating it if it is not there.
 
@@ -50,13 +51,15 @@ def connect(
     wait        seconds to wait for another process that writes to leave, or to die
     choose      how a path is flushed: by "cost" (incrementally, or in full where that is expected to be cheaper), or always "incremental"
     folding     when small batches become larger ones: in the "background", at the end of each "refresh", or "off", only by VACUUM
+    small_flushes   who runs a flush over few rows: "sail", in this process, where both engines agree to the last digit (the default on
+                a Spark that is started here), or "engine" (the default otherwise)
     """
     chooser = chooser_named(choose or os.environ.get("SLACKWATER_CHOOSE", "cost"))
     chosen = schedule_named(schedule)
     folds = folding_named(folding)
     place = place_at(warehouse)
     catalog = store_named(store, place)
-    running = start(engine)
+    running = start(engine, small_flushes or os.environ.get("SLACKWATER_SMALL_FLUSHES"))
     try:
         opened = Warehouse(place, catalog, running, chosen, read_only, wait, chooser)
         fold_when(folds, opened)

@@ -90,6 +90,18 @@ def spark_db(spark_session: Any, spark_place: str, tmp_path: Path) -> Iterator[s
         yield db
 
 
+@pytest.fixture
+def beside_db(spark_session: Any, spark_place: str, tmp_path: Path) -> Iterator[slackwater.Session]:
+    """A fresh warehouse on Spark with Sail beside it, which runs what is small."""
+    if is_remote(spark_place) or spark_place != "local":
+        pytest.skip("Sail is beside a Spark of this process only")
+    with (
+        talking_to("spark"),
+        slackwater.connect(tmp_path / "warehouse", engine=spark_session, folding="refresh", small_flushes="sail") as db,
+    ):
+        yield db
+
+
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What asks for a server is marked. Two processes share the tests, and what takes longest is begun first."""

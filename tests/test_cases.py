@@ -1,4 +1,4 @@
-"""The conformance suite: every case file, on Sail under every schedule, and on Spark."""
+"""The conformance suite: every case file, on Sail under every schedule, on Spark, and on Spark with Sail beside it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def name_of(case: Case) -> str:
     return str(case.path.relative_to(FOLDER).with_suffix(""))
 
 
-# `make test` runs every case on Sail under one schedule, and every sixth on Spark, where it costs seconds; `make conformance` runs all.
+# `make test` runs every case on Sail under one schedule, and a sixth each on Spark alone and with Sail beside it, where it costs seconds;
+# `make conformance` runs all.
 EVERY = int(os.environ.get("SLACKWATER_EVERY", "6"))
 SCHEDULES = ["lazy", "eager", "random"]
 
@@ -32,8 +33,8 @@ def on(engine: str) -> list[Case]:
     return [case for case in CASES if case.allowed(engine)]
 
 
-def some(cases: list[Case]) -> list[Case]:
-    return [case for case in cases if SEEDS[case.path] % EVERY == 0]
+def some(cases: list[Case], first: int = 0) -> list[Case]:
+    return [case for case in cases if SEEDS[case.path] % EVERY == first % EVERY]
 
 
 def schedules() -> list[tuple[Case, str]]:
@@ -66,6 +67,12 @@ def test_case_on_sail(case: Case, schedule: str, sail_db: Session) -> None:
 @pytest.mark.parametrize("case", some(on("spark")), ids=name_of)
 def test_case_on_spark(case: Case, spark_db: Session) -> None:
     run_case(in_two_steps(case), spark_db, "spark", late=True, judge=False)
+
+
+@pytest.mark.xdist_group("spark")
+@pytest.mark.parametrize("case", some(on("spark"), first=3), ids=name_of)
+def test_case_on_spark_with_sail_beside(case: Case, beside_db: Session) -> None:
+    run_case(in_two_steps(case), beside_db, "spark", late=True, judge=False)
 
 
 def test_every_operator_has_cases() -> None:

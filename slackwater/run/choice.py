@@ -62,6 +62,7 @@ class Choice:
     cost: float | None = None
     looked_through: int = 0  # rows of files in which something was looked for, before
     read: int | None = None  # and those that the statement read, after all that could be left out
+    by: str = ""  # who ran it, if it was not the warehouse's engine
 
     def that_took(self, began: float | None, ended: float | None) -> Choice:
         """The choice with what it turned out to cost, if that can be told."""
@@ -73,6 +74,7 @@ class Choice:
     def __str__(self) -> str:
         spent = "" if self.cost is None else f", took {self.cost:.2f}"
         spent += "" if self.read is None else f", looked through {self.looked_through:,} rows, read {self.read:,}"
+        spent += f", run by {self.by}" if self.by else ""
         if self.how == FIRST:
             return f"computed for the first time: {self.full:.2f} s expected{spent}"
         return f"{self.how}: {self.incremental:.2f} s expected, {self.full:.2f} in full{spent}"

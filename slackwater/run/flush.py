@@ -51,8 +51,8 @@ class Flushed:
 class _Statement(Protocol):
     """What a flush runs; all that it names is registered."""
 
-    def write(self, path: AnyPath, directory: str, step: Step) -> None:
-        """Run it, and write what it changes below a directory."""
+    def write(self, path: AnyPath, directory: str, step: Step) -> str:
+        """Run it, and write what it changes below a directory. Who ran it, if it was not the warehouse's engine."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,14 @@ class _Change:
     text: str
     rows: float | None = None
 
-    def write(self, path: AnyPath, directory: str, step: Step) -> None:
+    def write(self, path: AnyPath, directory: str, step: Step) -> str:
         few = _few(self.text, path, step) if self.rows is not None and self.rows <= FEW else None
         if few is None:
             text = self.text.replace(NO_VERSION, step.version_column(path.name))
             step.warehouse.engine.write(text, directory, step.warehouse.files)
         else:
             _write_few(few, path, directory, step)
+        return ""
 
 
 @dataclass(frozen=True)
@@ -84,15 +85,15 @@ class _Everything:
     text: str
     change: Callable[[], _Statement]
 
-    def write(self, path: AnyPath, directory: str, step: Step) -> None:
+    def write(self, path: AnyPath, directory: str, step: Step) -> str:
         trace, few = step.traces[path.name], _few(self.text, path, step)
         changed = None
         if few is not None:
             changed = changed_rows(few, step.warehouse.files.rows_as(trace.at(trace.version), few.schema.remove(0)))
         if changed is None:
-            self.change().write(path, directory, step)
-        else:
-            _write_few(changed, path, directory, step)
+            return self.change().write(path, directory, step)
+        _write_few(changed, path, directory, step)
+        return ""
 
 
 @dataclass(frozen=True)
@@ -103,12 +104,12 @@ class _Small:
     beside: Engine
     otherwise: Callable[[], _Statement]
 
-    def write(self, path: AnyPath, directory: str, step: Step) -> None:
+    def write(self, path: AnyPath, directory: str, step: Step) -> str:
         rows = self.beside.exactly(self.text, (Column(SIDE, "string"), Column(ID, "string"), *path.columns))
         if rows is None:
-            self.otherwise().write(path, directory, step)
-        else:
-            _write_few(rows, path, directory, step)
+            return self.otherwise().write(path, directory, step)
+        _write_few(rows, path, directory, step)
+        return self.beside.kind
 
 
 def _few(text: str, path: AnyPath, step: Step) -> pa.Table | None:
@@ -148,13 +149,13 @@ def _flushed(
     path: AnyPath, step: Step, view: str, now: dict[str, int], make: Callable[[str], tuple[_Statement | None, Choice | None]]
 ) -> Flushed:
     """Run the statement that is made, and note how far the path has read. `make` gets a place for what only this flush reads."""
-    began, started, batch = time.monotonic(), clock(step), None
+    began, started, batch, by = time.monotonic(), clock(step), None, ""
     with _scratch(path, step) as scratch:
         statement, choice = make(scratch)
         if statement is not None:
             directory = step.directory(path.name)
             try:
-                statement.write(path, directory, step)
+                by = statement.write(path, directory, step)
             except QueryError:
                 step.warehouse.files.remove(directory)  # the path may be flushed another way, to the same place
                 raise
@@ -162,7 +163,7 @@ def _flushed(
     step.changes.cursors[path.name] = now
     added, removed = (batch.added_rows, batch.removed_rows) if batch else (0, 0)
     step.warehouse.tell(FlushDone(view, path.name, added, removed, time.monotonic() - began))
-    return Flushed(batch, None if choice is None else choice.that_took(started, clock(step)))
+    return Flushed(batch, None if choice is None else replace(choice.that_took(started, clock(step)), by=by))
 
 
 @contextmanager

@@ -48,10 +48,10 @@ class Engine:
 
     _numbers = itertools.count(1)
 
-    def __init__(self, spark: SparkSession, kind: str, stop: Callable[[], None], beside: Callable[[], Engine] | None = None) -> None:
+    def __init__(self, spark: SparkSession, kind: str, stop: Callable[[], None]) -> None:
         self.spark = spark
         self.kind = kind
-        self._start_beside = beside
+        self.start_beside: Callable[[], Engine] | None = None
         # Before every name that we give: warehouses that share a session must not read each other's relations.
         self.prefix = "" if (number := next(self._numbers)) == 1 else f"{number}:"
         self._stop = stop
@@ -70,14 +70,19 @@ class Engine:
         return self.is_spread or self.kind == "connect"
 
     @property
+    def may_have_one_beside(self) -> bool:
+        """Whether another engine can read what this one would, for less: a Spark on this machine, which is started without a server."""
+        return not self.is_sail and not self.is_elsewhere
+
+    @property
     def has_one_beside(self) -> bool:
         """Whether there is an engine beside this one."""
-        return self._start_beside is not None
+        return self.start_beside is not None
 
     @cached_property
     def beside(self) -> Engine | None:
         """An engine for what is small and what both agree on, started when it is first asked for. None: there is none."""
-        return None if self._start_beside is None else self._start_beside()
+        return None if self.start_beside is None else self.start_beside()
 
     @property
     def takes_hints(self) -> bool:

@@ -71,8 +71,18 @@ _users: list[object] = []  # sessions of this process on the Spark that one of t
 _lock = threading.Lock()
 
 
-def start(engine: str | SparkSession | Any) -> Engine:
-    """The engine that `connect(engine=...)` names."""
+def start(engine: str | SparkSession | Any, small_flushes: str | None = None) -> Engine:
+    """The engine that `connect(engine=..., small_flushes=...)` names."""
+    if small_flushes not in (None, "sail", "engine"):
+        raise WarehouseError(f'small flushes cannot be run by "{small_flushes}"', hint='use "sail" or "engine"')
+    started = _started(engine)
+    # A session that was given may be set to see some things in its own way.
+    if (small_flushes or ("engine" if started.kind == "given" else "sail")) == "sail" and started.may_have_one_beside:
+        started.start_beside = _beside
+    return started
+
+
+def _started(engine: str | SparkSession | Any) -> Engine:
     if not isinstance(engine, str):
         return Engine(engine, "given", lambda: None)
     if engine == "sail":
@@ -118,7 +128,7 @@ def _shared(builder: SparkSession.Builder) -> Engine:
                 if not _users:
                     spark.stop()
 
-    return Engine(spark, "spark", leave, _beside)
+    return Engine(spark, "spark", leave)
 
 
 def _connect(url: str) -> Engine:

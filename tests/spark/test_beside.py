@@ -17,7 +17,7 @@ from sqlglot import exp, parse_one
 
 import slackwater
 from slackwater.delta.rows import identity
-from slackwater.errors import QueryError
+from slackwater.errors import QueryError, WarehouseError
 from slackwater.plan import Aggregate, Column, Filter, Generate, Join, Limit, Node, Output, Project, Scan, Union, Values, column, render
 from slackwater.plan.agreed import Differs, agreed
 from slackwater.plan.nodes import Expression
@@ -592,6 +592,7 @@ def test_a_small_refresh_runs_no_job_of_spark(db: slackwater.Session, spy: Spy) 
     assert jobs(db) == before
     assert spy.answered > asked and None not in spy.given
     assert answer(db) == sorted(CHANGED, key=repr) == sorted(db.recompute("v"), key=repr)
+    assert "run by sail" in str(db.sql("DESCRIBE HISTORY v").to_arrow().to_pylist()[0]["paths"])
 
 
 def jobs(db: slackwater.Session) -> int:
@@ -693,3 +694,8 @@ def test_sums_and_averages_of_one_column_keep_apart(db: slackwater.Session, spy:
         assert answer(db) == sorted(db.recompute("v"), key=repr)
     db.sql("DELETE FROM t WHERE a = 1")
     assert answer(db) == sorted(db.recompute("v"), key=repr)
+
+
+def test_nobody_else_runs_small_flushes(tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError, match='small flushes cannot be run by "duckdb"'):
+        slackwater.connect(tmp_path / "beside", engine="sail", small_flushes="duckdb")
