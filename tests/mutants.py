@@ -483,7 +483,7 @@ MUTANTS = (
     mutant(
         "what left by its number is there", "trace/left.py", "rows.filter(pa.array(~has_left)) if has_left.any() else rows", "rows", "join/"
     ),
-    mutant("values in common are those of one", "delta/spans.py", "np.union1d(mine, others)", "mine", "join/"),
+    mutant("values in common are those of one", "delta/spans.py", "_either(mine, others)", "mine", "join/"),
     # What is the same before and after.
     mutant(
         "outer joins only grow when their inputs do",

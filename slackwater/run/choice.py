@@ -27,6 +27,7 @@ FADES = 0.7  # what an older flush still counts when a newer one is seen
 FORGOTTEN = 0.85  # and when the other way was taken
 WEIGHT = 0.1  # what the guess counts, as if it were a flush or two
 VARIED = 0.25  # of the square of what flushes read, on average, is how far they must lie apart to tell what a row costs
+SMALLER = 0.5  # of what flushes read, on average, is what one must read for them to tell all of what it costs
 COLD = 0.1  # what the first flush of a way counts, for which an engine generates and compiles code
 CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
 CATCH_UP_OVER = 5  # refreshes, over which it must pay that paths which have stayed behind catch up
@@ -141,11 +142,12 @@ def _sums(rows: int, cost: float, weight: float) -> list[float]:
 
 
 def _expected(rows: int, sums: Sequence[float] | None, guess: Guess) -> float:
-    """The line's value. Flushes of about one size tell nothing of its slope: what they took is moved along the guess."""
+    """The line's value. Flushes of about one size tell nothing of its slope, and larger ones nothing of where it begins: what they took is
+    moved along the guess."""
     n, x, y, xx, _ = sums or (0.0,) * 5
-    if n * xx - x * x > VARIED * x * x:
-        return _line(rows, sums or (), guess)
     usual = x / n if n else float(rows)
+    if n * xx - x * x > VARIED * x * x and rows > SMALLER * usual:
+        return _line(rows, sums or (), guess)
     there = guess.at(usual)
     known = (y + WEIGHT * there) / (n + WEIGHT)
     return known * guess.at(rows) / there if rows < usual else known + guess.per_row * (rows - usual)
