@@ -1,12 +1,12 @@
 """Plans on which engines agree to the last digit.
 
-Spark charges some tenths of a CPU second for a statement over a few rows, Sail some hundredths. They round quotients differently, Sail
+Spark charges some tenths of a CPU second for a statement over a few rows, Sail some hundredths. They give quotients other digits, Sail
 wraps around where Spark fails, and both have functions that the other knows less well. So a plan is taken to Sail only if nothing in it is
 left to opinion:
 
     columns      BOOLEAN, whole numbers, DECIMAL, STRING, DATE
     operators    comparisons, AND, OR, NOT, IS NULL, IN, BETWEEN, LIKE, CASE, coalesce, least, greatest, parts of strings and of dates
-    arithmetic   +, - and * where no digit can be lost; never a quotient
+    arithmetic   +, - and * where no digit can be lost, and quotients whose digits are known to be those of Spark
     aggregates   count, min, max, and sums of exact numbers
 
 What may overflow is written so that it fails when it does: whole numbers are added as decimals and cast back, a long decimal sum is watched
@@ -51,6 +51,10 @@ _PLAIN = frozenset((*WHOLE, "boolean", "string", "date"))
 Types = Mapping[str, str]
 
 
+class Told(str):
+    """A type that was told, by a relation or by a cast: the engine's own, not one that holds at least as many digits."""
+
+
 class Differs(Exception):
     """What engines may see differently."""
 
@@ -75,7 +79,7 @@ class _Agreed:
         return self._done[node]
 
     def scan(self, node: Scan) -> tuple[Node, Types]:
-        return node, {c.name: _known(c.type) for c in node.outputs}
+        return node, {c.name: Told(_known(c.type)) for c in node.outputs}
 
     def values(self, node: Values) -> tuple[Node, Types]:
         told = [[expression(value, {}) for value in row] for row in node.rows]
@@ -263,14 +267,13 @@ def _cast(node: exp.Cast, types: Types) -> tuple[Expression, str]:
     as_text = to == "string" and type_ in WHOLE
     if not as_text and not _is_checked(type_, to) and _common([to, type_]) != to:
         raise Differs(f"a cast from {type_} to {to}")
-    is_shorter = _is_checked(type_, to) and _digits(to) < _digits(type_)
-    return (_checked(this, to) if is_shorter else exp.cast(this, to, dialect="spark")), to
+    is_wider = _is_checked(type_, to) and all(there >= here for here, there in zip(_digits(type_), _digits(to), strict=True))
+    return (_checked(this, to) if _is_checked(type_, to) and not is_wider else exp.cast(this, to, dialect="spark")), Told(to)
 
 
 def _is_checked(type_: str, to: str) -> bool:
-    """Whether a cast keeps a decimal as it is, or fails because it has more digits than there is room for."""
-    here, there = _DECIMAL.match(type_), _DECIMAL.match(to)
-    return here is not None and there is not None and here[2] == there[2]
+    """Whether it is a cast of decimals: it rounds half up, or fails because there is no room for all digits before the point."""
+    return _DECIMAL.match(type_) is not None and _DECIMAL.match(to) is not None
 
 
 def _negative(node: exp.Neg, types: Types) -> tuple[Expression, str]:
@@ -334,6 +337,35 @@ def _product(node: exp.Mul, types: Types) -> tuple[Expression, str]:
         raise Differs("a product that may lose digits")
     longest, about = _decimal(DIGITS - kept, kept), exp.Mul(this=_as_double(a), expression=_as_double(b))
     return _watched(exp.paren(exp.Mul(this=exp.paren(a), expression=exp.paren(b))), exp.Abs(this=exp.paren(about)), longest), longest
+
+
+def _quotient(node: exp.Div, types: Types) -> tuple[Expression, str]:
+    """A decimal by another, to the digits that Spark gives.
+
+    Sail cuts a quotient off four places behind the last of what is divided. With enough places there, the first that is cut off decides as
+    it does for Spark, which rounds half up; it does so to 39 places before, which changes nothing if none of them can be a half by then.
+    """
+    (a, type_a), (b, type_b) = (expression(each, types) for each in (node.this, node.expression))
+    if not (isinstance(type_a, Told) and isinstance(type_b, Told)) or type_a in WHOLE and type_b in WHOLE:
+        raise Differs("a quotient")
+    (whole_a, scale_a), (whole_b, scale_b) = _divided(type_a), _divided(type_b)
+    scale = max(KEPT, scale_a + whole_b + scale_b + 1)
+    whole = whole_a + scale_b
+    if whole + scale > DIGITS:
+        scale = max(DIGITS - whole, KEPT)
+        whole = DIGITS - scale
+    if whole_b + scale_b + scale > DIGITS:
+        raise Differs("a quotient of many digits")
+    places = max(scale_a, scale - 3)
+    dividend = exp.cast(exp.paren(a), f"decimal({DIGITS},{places})", dialect="spark")
+    divisor = exp.cast(exp.paren(b), _decimal(whole_b, scale_b), dialect="spark")
+    type_ = Told(_decimal(whole, scale))
+    return _checked(_with(node, this=dividend, expression=divisor), type_), type_
+
+
+def _divided(type_: str) -> tuple[int, int]:
+    """The digits of what is divided. Spark takes a BIGINT for a decimal of 20 digits then."""
+    return (20, 0) if type_ == "bigint" else _digits(type_)
 
 
 def _without_zeros(value: Expression, scale: int) -> tuple[Expression, int]:
@@ -415,6 +447,7 @@ _SCALARS: Mapping[type[Expression], Callable[..., tuple[Expression, str]]] = {
     exp.Neg: _negative,
     **dict.fromkeys((exp.Add, exp.Sub), _sum_or_difference),
     exp.Mul: _product,
+    exp.Div: _quotient,
     exp.Substring: _part_of_string,
     **dict.fromkeys((exp.Year, exp.Month, exp.Day, exp.DayOfMonth), _part_of_date),
     exp.Extract: _extract,
@@ -435,6 +468,7 @@ _UNDERSTOOD: Mapping[type[Expression], frozenset[str]] = {
     exp.If: frozenset(("this", "true", "false")),
     **dict.fromkeys((exp.Coalesce, exp.Least, exp.Greatest), frozenset(("this", "expressions", "ignore_nulls"))),
     **dict.fromkeys((exp.Cast, exp.TryCast), frozenset(("this", "to"))),
+    exp.Div: frozenset(("this", "expression", "typed", "safe")),
     exp.Substring: frozenset(("this", "start", "length")),
     exp.Anonymous: frozenset(("this", "expressions")),
     exp.Count: frozenset(("this", "big_int")),

@@ -177,6 +177,8 @@ SCALARS = """
     -n5; -n18; -n28; -1; -2.5; n5 + n5; n5 - n18; n5 + i8; n5 + 1; 1 - n5; n28 + n28; n28 - 1.5
     n5 * n5; n5 * n18; n5 * i4; n5 * 2; n5 * (1 - n5) * (1 + n5); i4 * 1.5; n18 * n18
     (1 - n5) * n18 + 0.05; - (n5 - n18); -(-n5); n5 - (n18 - n5); n5 - n18 - n5
+    CASE WHEN i4 > 0 THEN n5 / i4 END; CASE WHEN i8 > 0 THEN CAST(n5 AS DECIMAL(25,2)) / i8 END; CASE WHEN n5 <> 0 THEN n5 / n5 END; CASE WHEN i2 <> 0 THEN n18 / i2 END
+    CAST(CASE WHEN i8 <> 0 THEN CAST(n5 AS DECIMAL(25,2)) / i8 END AS DECIMAL(19,6)); CAST(n18 AS DECIMAL(16,1)); CAST(n5 AS DECIMAL(4,0)); CAST(part AS DECIMAL(9,3))
     substring(s, 1, 1); substring(s, 2, 2); substring(s, 1, 0); substring(s, 3, 99); substring(s, 99, 1); substring(t, 2, 1)
     year(day); month(day); day(day); dayofmonth(later); extract(YEAR FROM day); extract(MONTH FROM later); extract(DAY FROM later)
     later + INTERVAL 1 DAY; day - INTERVAL '1' MONTH; day + INTERVAL 12 MONTH; later + INTERVAL '1' YEAR; day - INTERVAL 4 YEAR

@@ -98,7 +98,7 @@ def test_what_is_agreed_on_is_left_as_it_is(text: str) -> None:
     "text",
     [
         # quotients, and what else is rounded
-        "i4 / 2", "n / n", "i4 % 2", "i4 DIV 2", "round(n)", "sqrt(i4)", "abs(n)",
+        "i4 / 2", "i4 / i8", "n38 / n38", "n / i8", "n / 2", "n / (n + n)", "i4 % 2", "i4 DIV 2", "round(n)", "sqrt(i4)", "abs(n)",
         # doubles and times
         "1e3", "1.5D", "CAST(i4 AS DOUBLE)", "CAST(day AS TIMESTAMP)", "current_date()", "rand()",
         # engines coerce in ways of their own
@@ -230,10 +230,20 @@ def test_a_cast_that_keeps_the_scale_is_agreed_on_because_it_is_checked(to: str)
     assert written(f"CAST(n AS {to})") == (f"CAST(n AS {to})" if to == "DECIMAL(38, 2)" else f"COALESCE(CAST((n) AS {to}), NULL)")
 
 
-@pytest.mark.parametrize("to", ["DECIMAL(12, 1)", "DECIMAL(12, 0)", "DECIMAL(12, 3)", "DECIMAL(38, 37)", "INT", "BIGINT", "DOUBLE"])
-def test_a_cast_that_may_lose_digits_is_refused(to: str) -> None:
+@pytest.mark.parametrize("to", ["DECIMAL(12, 1)", "DECIMAL(12, 0)", "DECIMAL(12, 3)", "DECIMAL(38, 37)"])
+def test_a_cast_that_rounds_a_decimal_is_checked(to: str) -> None:
+    assert written(f"CAST(n AS {to})") == f"COALESCE(CAST((n) AS {to}), NULL)"
+
+
+@pytest.mark.parametrize("to", ["INT", "BIGINT", "DOUBLE"])
+def test_a_cast_of_a_decimal_to_another_kind_of_number_is_refused(to: str) -> None:
     with pytest.raises(Differs):
         agreed(projected(f"CAST(n AS {to})"))
+
+
+def test_a_quotient_is_written_with_the_places_that_spark_gives_it() -> None:
+    assert written("n / i4") == "COALESCE(CAST((CAST((n) AS DECIMAL(38, 10)) / CAST((i4) AS DECIMAL(10, 0))) AS DECIMAL(23, 13)), NULL)"
+    assert written("n / n") == "COALESCE(CAST((CAST((n) AS DECIMAL(38, 12)) / CAST((n) AS DECIMAL(12, 2))) AS DECIMAL(27, 15)), NULL)"
 
 
 @pytest.mark.parametrize(
