@@ -36,7 +36,7 @@ from slackwater.trace import VERSION, Batch, Trace
 
 FEW = 50_000  # rows that a flush is expected to give: up to here this process takes them, where that is cheaper
 GROUPED = 10  # times as many may be expected, if the path has few rows: they will belong to few groups
-SMALL = 3_000_000  # rows that a statement reads: up to here another engine may run it in this process, within its memory
+SMALL = 3_000_000  # rows that a statement reads: up to here another engine may run it on this machine, within the memory that it is given
 NO_VERSION = f"CAST(0 AS BIGINT) AS {VERSION}"  # stands in a statement until it is run: there it would be another text every time
 
 

@@ -10,7 +10,7 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,8 @@ class Engine:
         self.spark = spark
         self.kind = kind
         self.start_beside: Callable[[], Engine] | None = None
+        self._beside: Engine | None = None
+        self.is_fit: Callable[[], bool] = lambda: True
         # Before every name that we give: warehouses that share a session must not read each other's relations.
         self.prefix = "" if (number := next(self._numbers)) == 1 else f"{number}:"
         self._stop = stop
@@ -79,10 +81,19 @@ class Engine:
         """Whether there is an engine beside this one."""
         return self.start_beside is not None
 
-    @cached_property
+    @property
     def beside(self) -> Engine | None:
-        """An engine for what is small and what both agree on, started when it is first asked for. None: there is none."""
-        return None if self.start_beside is None else self.start_beside()
+        """An engine for what is small and what both agree on, started when it is asked for. None: there is none, or it does not start."""
+        with self._lock:
+            if self._beside is not None and not self._beside.is_fit():
+                self._beside.stop()
+                self._beside = None
+            if self._beside is None and self.start_beside is not None:
+                try:
+                    self._beside = self.start_beside()
+                except (SlackwaterError, OSError):
+                    self.start_beside = None
+            return self._beside
 
     @property
     def takes_hints(self) -> bool:
@@ -91,8 +102,8 @@ class Engine:
 
     def stop(self) -> None:
         """Forget our names; end the session if we started it. A session on a server of its own takes its names with it."""
-        if (beside := vars(self).get("beside")) is not None:
-            beside.stop()
+        if self._beside is not None:
+            self._beside.stop()
         if self.kind not in ("sail", "connect"):
             with contextlib.suppress(Exception):
                 for name in self._registered:

@@ -9,6 +9,7 @@ a SparkSession              yours: we neither configure nor stop it
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import tempfile
@@ -20,6 +21,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from slackwater.errors import WarehouseError
+from slackwater.spark.beside import start_beside
 from slackwater.spark.engine import Engine
 from slackwater.spark.java import find_java
 from slackwater.trace.remote import endpoint_of_s3
@@ -66,7 +68,6 @@ SAIL_SETTINGS = {
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 _stopped: list[Any] = []
-_shared_sail: list[Any] = []  # the server, once it was started
 _users: list[object] = []  # sessions of this process on the Spark that one of them has started
 _lock = threading.Lock()
 
@@ -141,48 +142,38 @@ def _connect(url: str) -> Engine:
 
 
 def _sail() -> Engine:
-    server = _sail_server()
-    return _session_of_sail(server, server.stop)
-
-
-def _beside() -> Engine:
-    """A session of its own on the Sail that all sessions of this process share, for as long as it lives."""
-    connects = "SPARK_CONNECT_MODE_ENABLED"
-    before = os.environ.get(connects)
-    with _lock:
-        if not _shared_sail:
-            _shared_sail.append(_sail_server())
-    try:
-        return _session_of_sail(_shared_sail[0], lambda: None)
-    finally:
-        # pyspark sets it for good when it has talked to a server, and takes its own functions for those of Connect from then on.
-        if before is None:
-            os.environ.pop(connects, None)
-
-
-def _sail_server() -> Any:
     try:
         from pysail.spark import SparkConnectServer
     except ImportError as problem:
         raise WarehouseError("the engine sail is not installed", hint="pip install pysail") from problem
-    logging.getLogger("pyspark.sql.connect").setLevel(logging.ERROR)
-    for name, value in SAIL_SETTINGS.items():
+    for name, value in _sail_settings().items():
         os.environ.setdefault(name, value)
-    if (endpoint_of_s3() or "").startswith("http://"):
-        os.environ.setdefault("AWS_ALLOW_HTTP", "true")
-    os.environ.setdefault("RUST_LOG", "off")  # what fails is raised; set it to see the server's own log
     server = SparkConnectServer(port=0)
     server.start(background=True)
-    return server
+    return _on_sail(server.listening_address[1], server.stop)
 
 
-def _session_of_sail(server: Any, stop_server: Callable[[], None]) -> Engine:
-    _, port = server.listening_address
+def _sail_settings() -> dict[str, str]:
+    by_http = (endpoint_of_s3() or "").startswith("http://")
+    # What fails is raised; set RUST_LOG to see the server's own log.
+    return {**SAIL_SETTINGS, **({"AWS_ALLOW_HTTP": "true"} if by_http else {}), "RUST_LOG": "off"}
+
+
+def _beside() -> Engine:
+    engine = start_beside(_on_sail, _sail_settings())
+    # A server that has ended is not worth waiting for: Spark answers instead.
+    engine.spark.client.set_retry_policies([])
+    return engine
+
+
+def _on_sail(port: int, stop_server: Callable[[], None]) -> Engine:
+    logging.getLogger("pyspark.sql.connect").setLevel(logging.ERROR)
     spark = SparkSession.builder.remote(f"sc://localhost:{port}").create()
     spark.conf.set("spark.sql.session.timeZone", "UTC")
 
     def stop() -> None:
-        spark.stop()
+        with contextlib.suppress(Exception):  # it may have ended
+            spark.stop()
         stop_server()
         # A Connect session that is collected while another one starts a thread can hang both: it is never collected.
         _stopped.append(spark)

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
+import os
 import random
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -701,3 +707,58 @@ def test_sums_and_averages_of_one_column_keep_apart(db: slackwater.Session, spy:
 def test_nobody_else_runs_small_flushes(tmp_path: Path) -> None:
     with pytest.raises(WarehouseError, match='small flushes cannot be run by "duckdb"'):
         slackwater.connect(tmp_path / "beside", engine="sail", small_flushes="duckdb")
+
+
+def servers(of: int | None = None) -> list[int]:
+    """The processes of Sail that a process, this one if none is named, has started."""
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            parent = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == (of or os.getpid()) and b"sail_server.py" in (place / "cmdline").read_bytes():
+                found.append(int(place.name))
+    return found
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_sail_that_was_killed_is_replaced(db: slackwater.Session, spy: Spy) -> None:
+    before = set(servers())
+    orders_by_region(db)
+    (mine,) = set(servers()) - before
+    os.kill(mine, signal.SIGKILL)
+    os.waitid(os.P_PID, mine, os.WEXITED | os.WNOWAIT)
+    change_orders(db)
+    db.sql("REFRESH VIEW v")
+    assert spy.given[-1] is not None and answer(db) == sorted(CHANGED, key=repr)
+
+
+@pytest.mark.xdist_group("spark")
+def test_when_sail_is_killed_at_work_spark_answers(db: slackwater.Session, spy: Spy, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = set(servers())
+    orders_by_region(db)
+    (mine,) = set(servers()) - before
+    beside = db._warehouse.engine.beside
+    assert beside is not None
+    arrow = beside.arrow
+
+    def killed(statement: str) -> pa.Table:
+        os.kill(mine, signal.SIGKILL)
+        return arrow(statement)
+
+    monkeypatch.setattr(beside, "arrow", killed)
+    change_orders(db)
+    db.sql("REFRESH VIEW v")
+    assert spy.given[-1] is None and answer(db) == sorted(CHANGED, key=repr)
+
+
+def test_sail_ends_with_whoever_started_it() -> None:
+    """However that ends."""
+    code = "import sys; from slackwater.spark.start import _beside; engine = _beside(); print('ready', flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as starter:
+        assert starter.stdout is not None and starter.stdout.readline().strip() == b"ready"
+        (sail,) = servers(starter.pid)
+        starter.kill()
+    deadline = time.monotonic() + 60
+    while Path(f"/proc/{sail}").exists():
+        assert time.monotonic() < deadline, "Sail has outlived who started it"
+        time.sleep(0.1)
