@@ -215,8 +215,8 @@ def _statement(
         choice = step.warehouse.chooser(rows, in_full, learned, guess)
         if choice.how == FULL:
             return _in_full(path, whole, now, step, scratch), choice.that_read(in_full, in_full)
-    looked_at, left = reads.rows, reads.left
-    return _small_or(reads, step, scratch, _expected_rows(reads, step.traces[path.name])), choice.that_read(looked_at, left)
+    statement = _small_or(reads, step, scratch, _expected_rows(reads, step.traces[path.name]))
+    return statement, choice.that_read(reads.rows, reads.left)  # what is left after some was fetched
 
 
 def _expected_rows(reads: Reads, own: Trace) -> float:

@@ -13,7 +13,8 @@ from slackwater.spark.engine import Engine
 
 SERVER = Path(__file__).with_name("sail_server.py")
 ROOM = 1 << 30  # bytes of memory that it may hold on to: with more it is ended, and another one started when it is needed
-AT_ONCE = "SPARK_CONNECT_MODE_ENABLED"
+PATIENCE = 10  # seconds that it has to end
+CONNECTED = "SPARK_CONNECT_MODE_ENABLED"
 
 
 def start_beside(connect: Callable[[int, Callable[[], None]], Engine], settings: Mapping[str, str]) -> Engine:
@@ -30,18 +31,22 @@ def start_beside(connect: Callable[[int, Callable[[], None]], Engine], settings:
     told = process.stdout.readline().strip()
 
     def stop() -> None:
-        process.communicate()  # which closes its input, and waits for its end
+        try:
+            process.communicate(timeout=PATIENCE)  # which closes its input, and waits for its end
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
 
     if not told.isdigit():
         stop()
         raise WarehouseError("Sail could not be started beside Spark", hint='set small_flushes="engine" to do without it')
-    before = os.environ.get(AT_ONCE)
+    before = os.environ.get(CONNECTED)
     try:
         engine = connect(int(told), stop)
     finally:
         # pyspark sets it for good when it has talked to a server, and takes its own functions for those of Connect from then on.
         if before is None:
-            os.environ.pop(AT_ONCE, None)
+            os.environ.pop(CONNECTED, None)
     engine.is_fit = lambda: process.poll() is None and _memory(process.pid) < ROOM
     return engine
 
