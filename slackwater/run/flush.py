@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,7 +15,7 @@ import pyarrow as pa
 from slackwater.catalog import Table
 from slackwater.delta import ADDED, ID, OWN, REMOVED, SIDE, Known, Moved, first_flush, next_flush, whole_flush
 from slackwater.delta.broadcasts import Size, expected_rows, with_broadcasts
-from slackwater.errors import QueryError
+from slackwater.errors import QueryError, SlackwaterError
 from slackwater.path import Path
 from slackwater.plan import Column, Node, render
 from slackwater.plan.agreed import Differs, agreed
@@ -246,7 +247,8 @@ def _small_or(reads: Reads, step: Step, scratch: str, rows: float) -> _Statement
         return _Change(_text_of(reads, step.warehouse.engine, step), rows)
 
     if _is_small(reads, step) and (beside := step.warehouse.engine.beside) is not None and _agreed(reads.plan) is not None:
-        return _Small(_text_of(reads, beside, step), beside, ours)
+        with contextlib.suppress(SlackwaterError):  # it may end at any moment, and a file that is damaged Spark will name
+            return _Small(_text_of(reads, beside, step), beside, ours)
     return ours()
 
 

@@ -43,6 +43,9 @@ def start_beside(connect: Callable[[int, Callable[[], None]], Engine], settings:
     before = os.environ.get(CONNECTED)
     try:
         engine = connect(int(told), stop)
+    except BaseException:
+        stop()
+        raise
     finally:
         # pyspark sets it for good when it has talked to a server, and takes its own functions for those of Connect from then on.
         if before is None:

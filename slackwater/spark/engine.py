@@ -91,7 +91,7 @@ class Engine:
             if self._beside is None and self.start_beside is not None:
                 try:
                     self._beside = self.start_beside()
-                except (SlackwaterError, OSError):
+                except Exception:  # whatever it is that Sail, or the way to it, fails at: Spark is enough
                     self.start_beside = None
             return self._beside
 

@@ -733,6 +733,21 @@ def test_a_sail_that_was_killed_is_replaced(db: slackwater.Session, spy: Spy) ->
 
 
 @pytest.mark.xdist_group("spark")
+def test_when_sail_is_killed_before_it_is_told_what_to_read_spark_answers(db: slackwater.Session, spy: Spy) -> None:
+    before = set(servers())
+    orders_by_region(db)
+    (mine,) = set(servers()) - before
+    beside = db._warehouse.engine.beside
+    assert beside is not None
+    beside.is_fit = lambda: True  # it was, a moment ago
+    os.kill(mine, signal.SIGKILL)
+    change_orders(db)
+    asked = len(spy.given)
+    db.sql("REFRESH VIEW v")
+    assert len(spy.given) == asked and answer(db) == sorted(CHANGED, key=repr)
+
+
+@pytest.mark.xdist_group("spark")
 def test_when_sail_is_killed_at_work_spark_answers(db: slackwater.Session, spy: Spy, monkeypatch: pytest.MonkeyPatch) -> None:
     before = set(servers())
     orders_by_region(db)
