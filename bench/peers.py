@@ -21,11 +21,11 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.parquet as pq
 import sqlglot
 
 from bench import tpch
 from bench.measure import last_result, measured, report
-from bench.refresh import pieces
 from tests.postgres import Server, find_binaries
 
 DUCKDB = Path(__file__).parent.parent / ".peers/duckdb/bin/python"
@@ -78,8 +78,8 @@ def in_postgres(data: Path, texts: dict[str, str]) -> Found:
             for name, table in tpch.TABLES.items():
                 db.execute(_in(table.create, "postgres"))
                 with db.cursor().copy(f"COPY {name} FROM STDIN (FORMAT csv)") as copy:
-                    for rows in pieces(data / f"{name}.parquet", table.schema):
-                        copy.write(_csv(rows))
+                    for batch in pq.ParquetFile(data / f"{name}.parquet", pre_buffer=False).iter_batches():
+                        copy.write(_csv(pa.Table.from_batches([batch]).cast(table.schema)))
                 db.execute(f"ANALYZE {name}")
             for columns in INDEXED:
                 db.execute(f"CREATE INDEX ON {columns}")

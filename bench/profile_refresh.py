@@ -79,10 +79,10 @@ class Profiler:
             return self._few(statement, columns)
         return self._run(statement, lambda: self._few(statement, columns))
 
-    def exactly(self, statement: str, columns: Any) -> Any:
+    def exactly(self, statement: str, columns: Any, most: int) -> Any:
         found = Statement(f"{len(self.statements) + 1} (sail)", len(statement), text=statement)
         self.statements.append(found)
-        result, found.cost = measured(lambda: self._exactly(statement, columns))
+        result, found.cost = measured(lambda: self._exactly(statement, columns, most))
         return result
 
     def _run(self, statement: str, work: Callable[[], Any]) -> Any:

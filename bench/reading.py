@@ -21,7 +21,6 @@ import pyarrow as pa
 import slackwater
 from bench import tpch
 from bench.measure import Cost, geometric_mean, measured, report
-from bench.refresh import pieces
 from tests.oracle import check_rows
 from tests.values import rows_of
 
@@ -37,10 +36,8 @@ class Bench:
         self.texts = {name: tpch.queries(scale_factor)[name] for name in QUERIES}
         self.plain = folder / "plain"
         self.db = slackwater.connect(folder / "warehouse", engine=engine, folding="off")
-        lineitem = tpch.TABLES["lineitem"]
-        self.db.sql(lineitem.create)
-        for rows in pieces(tpch.generate(scale_factor) / "lineitem.parquet", lineitem.schema):
-            self.db.insert("lineitem", rows)
+        self.db.sql(tpch.TABLES["lineitem"].create)
+        self.db.sql(f"COPY lineitem FROM '{tpch.generate(scale_factor) / 'lineitem.parquet'}'")
         self.write_plain()
 
     def write_plain(self) -> None:

@@ -39,7 +39,6 @@ from tests.tpch_steps import LIMITED
 from tests.values import rows_of
 
 MIXES = ("rf:0.001", "rf:0.01", "rf:0.1", "random:0.001", "random:0.01")
-MOST_ROWS_AT_ONCE = 500_000
 TICK = 0.01
 
 
@@ -124,8 +123,7 @@ def load(db: slackwater.Session, scale_factor: float) -> int:
     data = tpch.generate(scale_factor)
     for name, table in tpch.TABLES.items():
         db.sql(table.create)
-        for rows in pieces(data / f"{name}.parquet", table.schema):
-            db.insert(name, rows)
+        db.sql(f"COPY {name} FROM '{data / f'{name}.parquet'}'")
     return int(pq.read_metadata(data / "orders.parquet").num_rows)
 
 
@@ -144,11 +142,6 @@ def check_answer(name: str, view: pa.Table, batch: pa.Table, without: Callable[[
         check_top(rows, expected, rows_of(without()), key, view.schema.types, what)
     else:
         check_rows(rows, expected, view.schema.types, what)
-
-
-def pieces(file: Path, schema: Any) -> Iterator[Any]:
-    for batch in pq.ParquetFile(file, pre_buffer=False).iter_batches(batch_size=MOST_ROWS_AT_ONCE):
-        yield pa.Table.from_batches([batch]).cast(schema)
 
 
 def run(engine: str, options: argparse.Namespace, folder: Path) -> Iterator[tuple[str, dict[str, Ratio]]]:

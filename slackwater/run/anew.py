@@ -23,9 +23,11 @@ from slackwater.delta import OWN, first_flush, whole_flush
 from slackwater.path import Path
 from slackwater.plan import Node, Output, Project, Scan, column
 from slackwater.plan.rename import rename
-from slackwater.run.choice import FIRST, FULL, GUESSES, MOVED, Choice, by_cost
+from slackwater.run.beside import guess_for, may_run_beside
+from slackwater.run.choice import FIRST, FULL, MOVED, Choice, by_cost
 from slackwater.run.compile import AnyPath, Compiled
 from slackwater.run.plans import InFull, slim, stored
+from slackwater.run.plans import in_full as computed_in_full
 from slackwater.run.reads import Reads
 from slackwater.run.warehouse import Step
 
@@ -79,7 +81,9 @@ def choose_for_view(step: Step, view: View, form: Compiled) -> Choice | None:
         return None
     now = {source: step.traces[source].version for source in whole.sources}
     in_full = Reads(whole.plans.everything, {}, now, step).rows
-    guess, learned = GUESSES["sail" if step.warehouse.engine.is_sail else "spark"], view.learned.get(view.name, {})
+    if not may_run_beside(whole.plans.change, in_full, step) and _may_run_beside(form, whole, in_full, step):
+        return None  # past them our engine would have to do alone what another does for less
+    guess, learned = guess_for(whole.plans.change, in_full, step), view.learned.get(view.name, {})
     if step.cursor(whole.path.name) is None:
         return replace(by_cost(in_full, in_full, learned, guess), how=FIRST)
     catch_up = _to_catch_up(step, form, whole, in_full, _met)
@@ -89,6 +93,12 @@ def choose_for_view(step: Step, view: View, form: Compiled) -> Choice | None:
         return choice.that_read(in_full, in_full)
     begins = any(step.cursor(path.name) is None for path in form.paths)
     return replace(choice, how=FIRST, rows=in_full) if begins else replace(choice, rows=catch_up)
+
+
+def _may_run_beside(form: Compiled, whole: Anew, read: int, step: Step) -> bool:
+    """Whether another engine may compute what lies below a view's last path."""
+    below = [path for path in form.paths if isinstance(path, Path) and path.name != whole.path.name]
+    return all(may_run_beside(computed_in_full(path).change, read, step) for path in below)
 
 
 def forget_far_behind(step: Step, form: Compiled, whole: Anew) -> None:

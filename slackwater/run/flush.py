@@ -7,25 +7,25 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Protocol
 
 import pyarrow as pa
 
 from slackwater.catalog import Table
-from slackwater.delta import ADDED, ID, OWN, REMOVED, SIDE, Known, Moved, first_flush, next_flush, whole_flush
+from slackwater.delta import ADDED, ID, OWN, REMOVED, SIDE, Known, Moved, first_flush, next_flush
 from slackwater.delta.broadcasts import Size, expected_rows, with_broadcasts
 from slackwater.errors import QueryError, SlackwaterError
 from slackwater.path import Path
 from slackwater.plan import Column, Node, render
-from slackwater.plan.agreed import Differs, agreed
 from slackwater.plan.render import quote
 from slackwater.run.anew import Anew
-from slackwater.run.choice import FIRST, FULL, GUESSES, MOVED, Choice, Learned, by_cost
+from slackwater.run.beside import TAKEN, agreed_plan, guess_for, may_run_beside
+from slackwater.run.choice import FIRST, FULL, MOVED, Choice, Learned, by_cost
 from slackwater.run.compile import AnyPath, Whole
 from slackwater.run.cpu import cpu_seconds
 from slackwater.run.net import Net, changed_rows, columns_read, net_change
-from slackwater.run.plans import InFull, slim, stored
+from slackwater.run.plans import InFull, in_full, slim, stored
 from slackwater.run.progress import FlushDone
 from slackwater.run.reading import define_relations
 from slackwater.run.reads import Reads, about
@@ -37,7 +37,6 @@ from slackwater.trace import VERSION, Batch, Trace
 
 FEW = 50_000  # rows that a flush is expected to give: up to here this process takes them, where that is cheaper
 GROUPED = 10  # times as many may be expected, if the path has few rows: they will belong to few groups
-SMALL = 3_000_000  # rows that a statement reads: up to here another engine may run it on this machine, within the memory that it is given
 NO_VERSION = f"CAST(0 AS BIGINT) AS {VERSION}"  # stands in a statement until it is run: there it would be another text every time
 
 
@@ -98,15 +97,15 @@ class _Everything:
 
 
 @dataclass(frozen=True)
-class _Small:
-    """A statement over few rows that another engine answers as ours would, for much less. What it fails at is ours to run."""
+class _Beside:
+    """A statement that another engine answers as ours would, for much less. What it fails at is ours to run."""
 
     text: str
     beside: Engine
     otherwise: Callable[[], _Statement]
 
     def write(self, path: AnyPath, directory: str, step: Step) -> str:
-        rows = self.beside.exactly(self.text, (Column(SIDE, "string"), Column(ID, "string"), *path.columns))
+        rows = self.beside.exactly(self.text, (Column(SIDE, "string"), Column(ID, "string"), *path.columns), TAKEN)
         if rows is None:
             return self.otherwise().write(path, directory, step)
         _write_few(rows, path, directory, step)
@@ -143,7 +142,7 @@ def flush_anew(anew: Anew, step: Step, view: str, choice: Choice) -> Flushed:
     """Compute a view's last path past those below it, and write what has changed."""
     now = {source: step.traces[source].version for source in anew.sources}
 
-    return _flushed(anew.path, step, view, now, lambda scratch: (_in_full(anew.path, anew.plans, now, step, scratch), choice))
+    return _flushed(anew.path, step, view, now, lambda scratch: (_in_full(anew.path, anew.plans, now, step), choice))
 
 
 def _flushed(
@@ -194,12 +193,12 @@ def _statement(
         return _Change(_computed_whole(path, now, step)), None
     engine = step.warehouse.engine
     known = tuple((name, Known(about(step.traces[name].rows), _key(name, step))) for name in sorted((path.name, *now)))
-    guess = GUESSES["sail" if engine.is_sail else "spark"]
-    whole = _planned_in_full(path)
+    whole = in_full(path)
+    rows_in_full = Reads(whole.everything, {}, now, step).rows
+    guess = guess_for(whole.change, rows_in_full, step)
     if is_anew:
-        in_full = Reads(whole.everything, {}, now, step).rows
-        choice = replace(by_cost(0, in_full, learned, guess), how=FULL, rows=in_full)
-        return _in_full(path, whole, now, step, scratch), choice.that_read(in_full, in_full)
+        choice = replace(by_cost(0, rows_in_full, learned, guess), how=FULL, rows=rows_in_full)
+        return _in_full(path, whole, now, step), choice.that_read(rows_in_full, rows_in_full)
     plan = _planned(path, None if seen is None else tuple(moved.items()), known)
     nets: dict[str, Net] = {}
     if plan is not None and seen is not None:
@@ -210,50 +209,41 @@ def _statement(
     if seen is None:
         choice = replace(by_cost(reads.rows, reads.rows, {}, guess), how=FIRST)
     else:
-        in_full = Reads(whole.everything, {}, now, step).rows
         looked_through = int(guess.looked_through * (reads.looked_through + reads.later))
         rows = max(0, reads.left - reads.later) + looked_through + (MOVED - 1) * reads.derived
-        choice = step.warehouse.chooser(rows, in_full, learned, guess)
+        choice = step.warehouse.chooser(rows, rows_in_full, learned, guess)
         if choice.how == FULL:
-            return _in_full(path, whole, now, step, scratch), choice.that_read(in_full, in_full)
-    statement = _small_or(reads, step, scratch, _expected_rows(reads, step.traces[path.name]))
-    return statement, choice.that_read(reads.rows, reads.left)  # what is left after some was fetched
+            return _in_full(path, whole, now, step), choice.that_read(rows_in_full, rows_in_full)
+    reads.fetch(engine, scratch)
+    own, expected = step.traces[path.name].rows, expected_rows(reads.plan, dict(reads.sizes))
+    # A change of many rows seldom touches more groups than there are.
+    groups = min(expected, 2.0 * own) if own else expected
+    ours = partial(_changes, reads, step, expected if expected > GROUPED * FEW else groups)
+    return _beside_or(reads, step, groups, ours), choice.that_read(reads.rows, reads.left)  # what is left after some was fetched
 
 
-def _expected_rows(reads: Reads, own: Trace) -> float:
-    """About how many rows a flush gives. A change of many rows seldom touches more groups than there are."""
-    rows = expected_rows(reads.plan, dict(reads.sizes))
-    return rows if rows > GROUPED * FEW else min(rows, 2.0 * own.rows)
-
-
-def _in_full(path: Path, plans: InFull, now: dict[str, int], step: Step, scratch: str) -> _Statement:
+def _in_full(path: Path, plans: InFull, now: dict[str, int], step: Step) -> _Statement:
     """A flush that computes everything."""
-    rows = step.traces[path.name].rows
+    engine, rows = step.warehouse.engine, step.traces[path.name].rows
+    reads = Reads(plans.change, {}, now, step)
+    change = partial(_changes, reads, step, 2.0 * rows)
 
-    def change() -> _Statement:
-        return _small_or(Reads(plans.change, {}, now, step), step, scratch, 2.0 * rows)
+    def everything() -> _Statement:
+        return _Everything(_text_of(Reads(plans.everything, {}, now, step), engine, step), change)
 
-    everything = Reads(plans.everything, {}, now, step)
-    if rows > FEW or step.warehouse.engine.is_sail or _is_small(everything, step):
-        return change()
-    return _Everything(_text_of(everything, step.warehouse.engine, step), change)
+    return _beside_or(reads, step, 2.0 * rows, change if rows > FEW or engine.is_sail else everything)
 
 
-def _small_or(reads: Reads, step: Step, scratch: str, rows: float) -> _Statement:
-    """A flush's statement, after what it reads was fetched and named: for the engine beside ours, if it is small. `rows`: it may give."""
-    reads.fetch(step.warehouse.engine, scratch)
+def _changes(reads: Reads, step: Step, rows: float) -> _Statement:
+    return _Change(_text_of(reads, step.warehouse.engine, step), rows)
 
-    def ours() -> _Statement:
-        return _Change(_text_of(reads, step.warehouse.engine, step), rows)
 
-    if _is_small(reads, step) and (beside := step.warehouse.engine.beside) is not None and _agreed(reads.plan) is not None:
+def _beside_or(reads: Reads, step: Step, rows: float, ours: Callable[[], _Statement]) -> _Statement:
+    """A flush's statement: for the engine beside ours, if that may run it. `rows`: it may give."""
+    if rows <= TAKEN and may_run_beside(reads.plan, reads.left, step) and (beside := step.warehouse.engine.beside) is not None:
         with contextlib.suppress(SlackwaterError):  # it may end at any moment, and a file that is damaged Spark will name
-            return _Small(_text_of(reads, beside, step), beside, ours)
+            return _Beside(_text_of(reads, beside, step), beside, ours)
     return ours()
-
-
-def _is_small(reads: Reads, step: Step) -> bool:
-    return reads.left <= SMALL and step.warehouse.engine.has_one_beside and step.warehouse.files.are_here
 
 
 def _text_of(reads: Reads, engine: Engine, step: Step) -> str:
@@ -300,24 +290,9 @@ def _planned(path: Path, moved: tuple[tuple[str, Moved], ...] | None, known: tup
 
 
 @lru_cache(maxsize=4096)
-def _planned_in_full(path: Path) -> InFull:
-    everything, change = (slim(stored(plan, path.columns)) for plan in (first_flush(path.top), whole_flush(path.top, path.name)))
-    return InFull(everything, change)
-
-
-@lru_cache(maxsize=4096)
-def _agreed(plan: Node) -> Node | None:
-    """The plan for another engine; None if that may see something in it differently."""
-    try:
-        return agreed(plan)
-    except Differs:
-        return None
-
-
-@lru_cache(maxsize=4096)
 def _text(plan: Node, sizes: tuple[tuple[str, Size], ...] | None, prefix: str, for_another: bool = False) -> str:
     """A flush's statement but for its version."""
-    plan = (_agreed(plan) or plan) if for_another else plan
+    plan = (agreed_plan(plan) or plan) if for_another else plan
     return render(joined_by_hash(plan) if sizes is None else with_broadcasts(plan, dict(sizes)), prefix)
 
 

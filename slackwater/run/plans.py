@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from sqlglot import exp
 
-from slackwater.delta import ID, SIDE
+from slackwater.delta import ID, SIDE, first_flush, whole_flush
+from slackwater.path import Path
 from slackwater.plan import Column, Node, Output, Project, column
 from slackwater.rewrite import merge_projections, prune_columns
 from slackwater.trace import VERSION
@@ -18,6 +20,13 @@ class InFull:
 
     everything: Node
     change: Node
+
+
+@lru_cache(maxsize=4096)
+def in_full(path: Path) -> InFull:
+    """Of one path."""
+    everything, change = (slim(stored(plan, path.columns)) for plan in (first_flush(path.top), whole_flush(path.top, path.name)))
+    return InFull(everything, change)
 
 
 def stored(plan: Node, columns: tuple[Column, ...]) -> Node:

@@ -12,14 +12,13 @@ from slackwater.errors import WarehouseError
 from slackwater.spark.engine import Engine
 
 SERVER = Path(__file__).with_name("sail_server.py")
-ROOM = 1 << 30  # bytes of memory that it may hold on to: with more it is ended, and another one started when it is needed
+ROOM = 2 << 30  # bytes of memory for its statements. If it holds on to more it is ended, and another one started when it is needed
 PATIENCE = 10  # seconds that it has to end
 CONNECTED = "SPARK_CONNECT_MODE_ENABLED"
 
 
-def start_beside(connect: Callable[[int, Callable[[], None]], Engine], settings: Mapping[str, str]) -> Engine:
+def start_beside(connect: Callable[[int, Callable[[], None]], Engine], environment: Mapping[str, str]) -> Engine:
     """An engine on a Sail that is started for it. `connect`: makes one of a port, and of what to do when it is stopped."""
-    environment = {**os.environ, **{name: os.environ.get(name, value) for name, value in settings.items()}}
     process = subprocess.Popen(
         [sys.executable, str(SERVER)],
         stdin=subprocess.PIPE,

@@ -78,7 +78,7 @@ class Engine:
 
     @property
     def has_one_beside(self) -> bool:
-        """Whether there is an engine beside this one."""
+        """Whether there is an engine beside this one, or will be when it is asked for."""
         return self.start_beside is not None
 
     @property
@@ -290,8 +290,8 @@ class Engine:
                 return None
             raise
 
-    def exactly(self, statement: str, columns: Sequence[Column]) -> pa.Table | None:
-        """The rows of a flush that another engine would give, too. None if this one fails: then that one has to say why.
+    def exactly(self, statement: str, columns: Sequence[Column], most: int) -> pa.Table | None:
+        """The rows of a flush that another engine would give, too. None if this one fails or has more than `most`: that one has to run it.
 
         What has failed once is not tried again. And a decimal may have come with more digits than it has room for.
         """
@@ -299,9 +299,11 @@ class Engine:
         if schema is None or statement in self._failed:
             return None
         try:
-            rows = self.arrow(statement).select(schema.names).cast(schema)
+            rows = self.arrow(statement, most=most + 1).select(schema.names).cast(schema)
             rows.validate(full=True)
-            return rows
+            if len(rows) <= most:
+                return rows
+            self._failed.add(statement)
         except QueryError:
             self._failed.add(statement)
         except (SlackwaterError, pa.ArrowException):

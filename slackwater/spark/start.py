@@ -21,7 +21,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from slackwater.errors import WarehouseError
-from slackwater.spark.beside import start_beside
+from slackwater.spark.beside import ROOM, start_beside
 from slackwater.spark.engine import Engine
 from slackwater.spark.java import find_java
 from slackwater.trace.remote import endpoint_of_s3
@@ -61,6 +61,16 @@ SAIL_SETTINGS = {
     "SAIL_PARQUET__ENABLE_PAGE_INDEX": "false",
     # Sail forgets a session that was idle for five minutes. Ours lives as long as its user's: ten years.
     "SAIL_SPARK__SESSION_TIMEOUT_SECS": "315360000",
+}
+
+# And of the one beside Spark. It reads no floats, so that footers may be believed: it takes the small side of a join for the small one,
+# which halves what the queries of TPC-H cost it, in memory too. What does not fit there fails, or goes to the disk.
+BESIDE_SETTINGS = {
+    "SAIL_EXECUTION__COLLECT_STATISTICS": "true",
+    "SAIL_PARQUET__PRUNING": "true",
+    "SAIL_PARQUET__ENABLE_PAGE_INDEX": "true",
+    "SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair",
+    "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(ROOM),
 }
 
 # gRPC, through which Sail and Connect are reached, revives its threads in every forked child. One in twenty of them aborts over
@@ -160,7 +170,7 @@ def _sail_settings() -> dict[str, str]:
 
 
 def _beside() -> Engine:
-    engine = start_beside(_on_sail, _sail_settings())
+    engine = start_beside(_on_sail, {**_sail_settings(), **os.environ, **BESIDE_SETTINGS})
     # A server that has ended is not worth waiting for: Spark answers instead.
     engine.spark.client.set_retry_policies([])
     return engine

@@ -106,6 +106,7 @@ def _write_side_by_side(groups: Iterable[pa.Table], folder: str, like: pa.Table,
                 queue.put(None)
         for each in writing:
             each.result()
+    pa.default_memory_pool().release_unused()  # it would hold on to what many rows have taken, until the process ends
 
 
 def _write(groups: Iterable[pa.Table | None], path: str, like: pa.Table, place: Place) -> None:

@@ -27,6 +27,7 @@ from slackwater.errors import QueryError, WarehouseError
 from slackwater.plan import Aggregate, Column, Filter, Generate, Join, Limit, Node, Output, Project, Scan, Union, Values, column, render
 from slackwater.plan.agreed import Differs, agreed
 from slackwater.plan.nodes import Expression
+from slackwater.run.beside import TAKEN
 from slackwater.run.sail_faults import joined_by_hash
 from slackwater.spark import Engine
 from slackwater.spark.arrow import arrow_schema
@@ -74,6 +75,9 @@ NASTY = (
     row(HIGHEST, (True, True), (2**7 - 1, 2**15 - 1, 2**31 - 1, 2**63 - 1), MOST, ("\U0010ffff", "e\u0301"),
         ("9999-12-31", "9999-12-30")),
 )  # fmt: skip
+# Columns of one value, which Sail takes from the footer, and of one value and NULL.
+ALIKE = (NASTY[-1], (HIGHEST + 1, *NASTY[-1][1:]))
+OR_NULL = (MILD[2], (8, *MILD[2][1:]), MILD[3])
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class Both:
 
     def by_sail(self, plan: Node) -> pa.Table | None:
         """What a flush would take from Sail."""
-        return self.sail.exactly(render(joined_by_hash(agreed(plan)), self.sail.prefix), plan.columns)
+        return self.sail.exactly(render(joined_by_hash(agreed(plan)), self.sail.prefix), plan.columns, TAKEN)
 
 
 @pytest.fixture(scope="module")
@@ -104,11 +108,11 @@ def both(spark_session: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         spark = start("local[2]")
         sail = spark.beside
         assert sail is not None and sail.is_sail
-        for name, rows in (("mild", MILD), ("nasty", NASTY), ("long", LONG), ("none", ())):
+        for name, rows in (("mild", MILD), ("nasty", NASTY), ("alike", ALIKE), ("or_null", OR_NULL), ("long", LONG), ("none", ())):
             file = str(tmp_path_factory.mktemp("rows") / f"{name}.parquet")
             schema = arrow_schema(COLUMNS)
             arrays = [pa.array([each[place] for each in rows], field.type) for place, field in enumerate(schema)]
-            pq.write_table(pa.table(arrays, schema=schema), file)
+            pq.write_table(pa.table(arrays, schema=schema), file, row_group_size=3)
             ddl = ", ".join(f"{c.name} {c.type}" for c in COLUMNS)
             for engine in (spark, sail):
                 engine.name_frame(name, engine.spark.read.schema(ddl).parquet(file))
@@ -198,7 +202,7 @@ def listed(texts: str) -> list[str]:
 
 
 @pytest.mark.xdist_group("spark")
-@pytest.mark.parametrize("relation", ["nasty", "none"])
+@pytest.mark.parametrize("relation", ["nasty", "alike", "or_null", "none"])
 def test_expressions_give_on_sail_what_they_give_on_spark(both: Both, relation: str) -> None:
     assert_agreed(both, listed(SCALARS), relation)
 
@@ -318,6 +322,8 @@ LONG_SUMS = "\n    sum(n38); sum(p38); sum(whole); sum(part); sum(i4 * 2); count
     ("relation", "keys", "texts"),
     [
         ("nasty", "", MEASURES),
+        ("or_null", "", MEASURES),
+        ("or_null", "s", MEASURES),
         ("nasty", "flag", MEASURES),
         ("mild", "flag other", MEASURES + LONG_SUMS),
         ("mild", "", MEASURES + LONG_SUMS),
@@ -553,9 +559,9 @@ class Spy:
 def spy(monkeypatch: pytest.MonkeyPatch) -> Spy:
     spy, exactly = Spy([]), Engine.exactly
 
-    def spied(self: Engine, statement: str, columns: Sequence[Column]) -> pa.Table | None:
+    def spied(self: Engine, statement: str, columns: Sequence[Column], most: int) -> pa.Table | None:
         assert self.is_sail
-        spy.given.append(exactly(self, statement, columns))
+        spy.given.append(exactly(self, statement, columns, most))
         return spy.given[-1]
 
     monkeypatch.setattr(Engine, "exactly", spied)
@@ -625,7 +631,7 @@ def test_when_sail_fails_spark_answers(db: slackwater.Session, spy: Spy, monkeyp
     beside = db._warehouse.engine.beside
     assert beside is not None
 
-    def failing(statement: str, *options: object) -> pa.Table:
+    def failing(statement: str, **options: object) -> pa.Table:
         raise QueryError("Sail has failed")
 
     monkeypatch.setattr(beside, "arrow", failing)
@@ -645,13 +651,21 @@ def test_what_sail_has_failed_at_is_not_tried_again(both: Both, monkeypatch: pyt
     asked: list[str] = []
     arrow = both.sail.arrow
 
-    def counted(text: str) -> pa.Table:
+    def counted(text: str, most: int) -> pa.Table:
         asked.append(text)
-        return arrow(text)
+        return arrow(text, most=most)
 
     monkeypatch.setattr(both.sail, "arrow", counted)
-    assert both.sail.exactly(statement, columns) is None and both.sail.exactly(statement, columns) is None
+    assert both.sail.exactly(statement, columns, TAKEN) is None and both.sail.exactly(statement, columns, TAKEN) is None
     assert asked == [statement]
+
+
+@pytest.mark.xdist_group("spark")
+def test_more_rows_than_this_process_takes_are_left_to_spark(both: Both) -> None:
+    columns = (Column("n", "bigint"),)
+    statement = "SELECT n FROM VALUES (1L), (2L), (3L) AS t(n)"
+    assert both.sail.exactly(f"{statement} WHERE n > 1", columns, 2) is not None
+    assert both.sail.exactly(statement, columns, 2) is None
 
 
 @pytest.mark.xdist_group("spark")
@@ -756,9 +770,9 @@ def test_when_sail_is_killed_at_work_spark_answers(db: slackwater.Session, spy: 
     assert beside is not None
     arrow = beside.arrow
 
-    def killed(statement: str) -> pa.Table:
+    def killed(statement: str, most: int) -> pa.Table:
         os.kill(mine, signal.SIGKILL)
-        return arrow(statement)
+        return arrow(statement, most=most)
 
     monkeypatch.setattr(beside, "arrow", killed)
     change_orders(db)
