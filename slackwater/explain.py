@@ -16,10 +16,11 @@ from slackwater.plan import Node, Scan, render
 from slackwater.plan.nodes import Column, Expression, Output
 from slackwater.plan.render import sql
 from slackwater.result import Result
+from slackwater.run.beside import difference
 from slackwater.run.compile import Compiled, Whole, compile_query
 from slackwater.run.compiled import compiled
 from slackwater.run.definitions import how_kept, preview
-from slackwater.run.plans import stored
+from slackwater.run.plans import in_full, stored
 from slackwater.run.reading import readable
 from slackwater.run.warehouse import Warehouse
 from slackwater.sql.kinds import Explain
@@ -32,11 +33,12 @@ def explain(statement: Explain, warehouse: Warehouse) -> Result:
     """EXPLAIN PLAN | DELTA | PATHS | SPARK of a view, a query, or a view that is not created yet."""
     snapshot = warehouse.catalog.snapshot()
     form = _form(statement, snapshot, warehouse)
-    sections = {"plan": _plan, "paths": _paths, "delta": _delta}
     if statement.what == "spark":
         text = _spark(form, snapshot, warehouse)
+    elif statement.what == "paths":
+        text = _paths(form, warehouse)
     else:
-        text = sections[statement.what](form)
+        text = {"plan": _plan, "delta": _delta}[statement.what](form)
     return Result.of_text(statement.what, f"{how_kept(form)}\n\n{text}")
 
 
@@ -53,7 +55,7 @@ def _plan(form: Compiled) -> str:
     return tree(form.plan) if form.plan is not None else form.text
 
 
-def _paths(form: Compiled) -> str:
+def _paths(form: Compiled, warehouse: Warehouse) -> str:
     blocks = []
     for path in form.paths:
         lines = [
@@ -67,6 +69,9 @@ def _paths(form: Compiled) -> str:
             arriving = how(path.top, {source: Moved(True, False) for source in path.sources})
             leaving = how(path.top, {source: Moved(True, True) for source in path.sources})
             lines.append(f"  flush    {arriving}" if arriving == leaving else f"  flush    {arriving}; {leaving} when rows leave")
+            if warehouse.engine.has_one_beside:
+                differs = difference(in_full(path).change)
+                lines.append(f"  run by   {'sail, where it fits' if differs is None else f'spark: sail may differ in {differs}'}")
             lines += ["  " + line for line in tree(path.top).split("\n")]
         blocks.append("\n".join(lines))
     return "\n\n".join([*blocks, f"answer\n  {tree(form.answer)}".replace("\n", "\n  ").rstrip()])

@@ -26,6 +26,15 @@ def agreed_plan(plan: Node) -> Node | None:
         return None
 
 
+def difference(plan: Node) -> str | None:
+    """What in a plan another engine may see differently, if anything."""
+    try:
+        agreed(plan)
+    except Differs as reason:
+        return str(reason)
+    return None
+
+
 def may_run_beside(plan: Node, read: int, step: Step) -> bool:
     """Whether another engine may run a plan that reads so many rows."""
     warehouse = step.warehouse
