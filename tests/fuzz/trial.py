@@ -37,6 +37,7 @@ class Trial:
     case: Case
     schedule: str = "lazy"
     late: bool = False
+    small_flushes: str = "engine"
 
     @property
     def choose(self) -> str:
@@ -75,7 +76,8 @@ def draw(seed: int, engine: str) -> Trial:
         relations += [Relation(f"v{number}", query.columns)] * 2
     steps = random_steps(random, tables, tuple(view.name for view in views), engine)
     schedule = random.choice(["lazy", "lazy", "eager", f"random:{seed}"])
-    return Trial(Case({"title": f"seed {seed}"}, tables, tuple(views), steps), schedule, random.random() < 0.3)
+    late = random.random() < 0.3
+    return Trial(Case({"title": f"seed {seed}"}, tables, tuple(views), steps), schedule, late, "engine" if seed % 2 else "sail")
 
 
 def attempt(trial: Trial, spark: Any, engine: str) -> Outcome:
@@ -88,7 +90,14 @@ def attempt(trial: Trial, spark: Any, engine: str) -> Outcome:
         # Trials have few steps: every refresh folds all that it may.
         with (
             mock.patch("slackwater.trace.ranges.BATCHES", 2),
-            slackwater.connect(folder / "warehouse", engine=spark, schedule=trial.schedule, choose=trial.choose, folding="refresh") as db,
+            slackwater.connect(
+                folder / "warehouse",
+                engine=spark,
+                schedule=trial.schedule,
+                choose=trial.choose,
+                folding="refresh",
+                small_flushes=trial.small_flushes,
+            ) as db,
         ):
             return _Judged(trial, db, engine == "sail").outcome()
     finally:
