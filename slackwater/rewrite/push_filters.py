@@ -2,7 +2,8 @@
 
 A condition moves below projections, into the condition of an inner join or to the side it speaks about, below an aggregate when it only
 uses the keys, below a window when it only uses the partition keys, and into every branch of a union. An outer join lets through what
-speaks about the side it keeps. A left join whose missing partners a condition above would reject anyway becomes an inner join.
+speaks about the side it keeps. A left join whose missing partners a condition above would reject anyway becomes an inner join. What all
+alternatives of a condition demand of one column is asked of that column, too.
 """
 
 from __future__ import annotations
@@ -106,6 +107,7 @@ class _Push:
 
     def _inner(self, node: Join, conditions: list[Expression]) -> Node:
         left, right = set(node.left.names), set(node.right.names)
+        conditions = [*conditions, *_implied(conditions, {c.name: c.type for side in node.inputs for c in side.columns})]
         to_left = [each for each in conditions if columns_in(each) <= left]
         to_right = [each for each in conditions if each not in to_left and columns_in(each) <= right]
         own = [each for each in conditions if each not in to_left and each not in to_right]
@@ -132,6 +134,39 @@ def _factor(condition: Expression) -> list[Expression]:
     left = [each for each in rests if each is not None]
     # An alternative that demands nothing more makes the others superfluous.
     return common if len(left) < len(rests) else [*common, exp.Paren(this=exp.or_(*left, copy=True))]
+
+
+def _implied(conditions: Sequence[Expression], types: Mapping[str, str]) -> list[Expression]:
+    """`a IN (1, 2)`, of `(a = 1 AND b = 2) OR (a = 2 AND b = 1)`: less than the whole, but it speaks about one side of a join alone."""
+    found: list[Expression] = []
+    for condition in conditions:
+        first, *others = [dict(filter(None, map(_listed, conjuncts(each)))) for each in _alternatives(condition)]
+        for name, values in first.items():
+            if others and all(name in other for other in others):
+                every = list(dict.fromkeys([*values, *(value for other in others for value in other[name])]))
+                if all(_is_of(value, types.get(name, "")) for value in every):
+                    found.append(exp.In(this=column(name), expressions=[value.copy() for value in every]))
+    return found
+
+
+def _listed(condition: Expression) -> tuple[str, list[Expression]] | None:
+    """The column that must be one of some literals, and those."""
+    if isinstance(condition, exp.Paren):
+        return _listed(condition.this)
+    if isinstance(condition, exp.EQ):
+        name, values = condition.this, [condition.expression]
+    elif isinstance(condition, exp.In):
+        name, values = condition.this, condition.expressions
+    else:
+        return None
+    is_list = isinstance(name, exp.Column) and values and all(isinstance(value, exp.Literal) for value in values)
+    return (name.name, values) if is_list else None
+
+
+def _is_of(value: Expression, type_: str) -> bool:
+    """Whether a literal is compared with a column of this type as it is, so that no row can make that fail."""
+    is_number = type_ in ("tinyint", "smallint", "int", "bigint") or type_.startswith("decimal(")
+    return value.is_string if type_ == "string" else is_number and not value.is_string
 
 
 def _alternatives(condition: Expression) -> list[Expression]:
@@ -191,5 +226,5 @@ def _strict(expression: Expression, names: set[str]) -> bool:
 
 
 def _filtered(node: Node, conditions: list[Expression]) -> Node:
-    condition = conjunction(conditions)
+    condition = conjunction(dict.fromkeys(conditions))
     return node if condition is None else Filter(node, condition)

@@ -4,7 +4,8 @@
 
 for each way, a line through the path's own flushes that went that way, if they were of several sizes. Recent flushes count most; before
 there are any, a guess that suits the engine stands for them, and a way that was not taken for long drifts back to that guess, so that it
-is tried again. Costs are seconds of CPU, or of time where the work is done in other processes than ours.
+is tried again. So is the incremental one when far more has changed than ever before, unless it looks hopeless: what rows cost that a filter
+throws away at once, only trying tells. Costs are seconds of CPU, or of time where the work is done in other processes than ours.
 
 The same is asked for a view as a whole: path by path, whichever way each of them goes, or anew, past all but the last (run/anew.py).
 """
@@ -30,6 +31,8 @@ VARIED = 0.25  # of the square of what flushes read, on average, is how far they
 SMALLER = 0.5  # of what flushes read, on average, is what one must read for them to tell all of what it costs
 COLD = 0.1  # what the first flush of a way counts, for which an engine generates and compiles code
 CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
+FAR = 4  # times as many rows as flushes usually read is what they say little about: their way is tried, and so learned of,
+TRIED = 3  # if it is expected to cost no more than so many times the other
 CATCH_UP_OVER = 5  # refreshes, over which it must pay that paths which have stayed behind catch up
 AFRESH = 1.5  # times what it costs to compute a view anew is what it costs to compute all its paths from nothing, with what they keep
 MOVED = 8  # times as much as a row that is read does a row cost that has moved and is joined: it is derived, named and compared
@@ -102,7 +105,7 @@ def by_cost(rows: int, rows_in_full: int, learned: Learned, guess: Guess, catch_
     if catch_up > rows:
         once = min(_expected(catch_up, learned.get(INCREMENTAL), guess), AFRESH * full)
         incremental += (once - incremental) / CATCH_UP_OVER
-    if full < CLEARLY * incremental:
+    if full < CLEARLY * incremental and not (incremental < TRIED * full and catch_up <= rows and _is_far(rows, learned.get(INCREMENTAL))):
         return Choice(FULL, rows_in_full, incremental, full)
     return Choice(INCREMENTAL, rows, incremental, full)
 
@@ -151,6 +154,11 @@ def _expected(rows: int, sums: Sequence[float] | None, guess: Guess) -> float:
     there = guess.at(usual)
     known = (y + WEIGHT * there) / (n + WEIGHT)
     return known * guess.at(rows) / there if rows < usual else known + guess.per_row * (rows - usual)
+
+
+def _is_far(rows: int, sums: Sequence[float] | None) -> bool:
+    """Whether so many more rows are to be read than flushes usually did that what they took tells little of it."""
+    return sums is not None and sums[0] > 0 and rows > FAR * sums[1] / sums[0]
 
 
 def _line(rows: int, sums: Sequence[float], guess: Guess) -> float:

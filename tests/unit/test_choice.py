@@ -31,6 +31,18 @@ def test_of_two_that_cost_about_the_same_the_incremental_one_is_taken() -> None:
     assert by_cost(MILLION, int(0.9 * MILLION), {}, GUESS).how == INCREMENTAL
 
 
+def test_when_far_more_has_changed_than_ever_the_incremental_way_is_tried_once() -> None:
+    """A filter may throw away most of what has changed: what that costs is only known when it was done."""
+    known = seen({10_000: 0.2}, INCREMENTAL, seen({MILLION: 0.5}, FULL))
+    tried = by_cost(800_000, MILLION, known, GUESS)
+    assert tried.how == INCREMENTAL and tried.full < 0.8 * tried.incremental
+    assert by_cost(5 * MILLION, MILLION, known, GUESS).how == FULL  # it looks hopeless
+    assert by_cost(800_000, MILLION, known, GUESS, catch_up=2 * MILLION).how == FULL
+    dear, cheap = (learn(replace(tried, cost=cost), known) for cost in (1.5, 0.3))
+    assert by_cost(800_000, MILLION, dear, GUESS).how == FULL
+    assert by_cost(800_000, MILLION, cheap, GUESS).how == INCREMENTAL
+
+
 def test_what_a_flush_really_costs_is_learned() -> None:
     known = seen({MILLION: 9.0, 2 * MILLION: 18.0}, INCREMENTAL, seen({MILLION: 2.0, 2 * MILLION: 4.0}, FULL))
     choice = by_cost(MILLION, MILLION, known, GUESS)

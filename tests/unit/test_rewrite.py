@@ -132,6 +132,26 @@ def test_what_all_alternatives_demand_is_asked_once() -> None:
     assert isinstance(find(plan, Filter), Filter)
 
 
+def test_what_every_alternative_lists_is_asked_of_each_side_of_a_join() -> None:
+    text = "SELECT o.id FROM orders o, items i WHERE (region = 'EU' AND i.id = 1) OR (region IN ('US', 'EU') AND i.id = 2 AND price > 1)"
+    plan = push_filters(bound(text).plan)
+    asked = [sql(node.condition) for node in plan.walk() if isinstance(node, Filter)]
+    assert any("IN ('EU', 'US')" in each for each in asked) and any("IN (1, 2)" in each for each in asked) and len(asked) == 2
+    assert shape(push_filters(plan)) == shape(plan)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(region = 'EU' AND price = 1) OR (region LIKE 'U%' AND o.id = 2)",  # not a list; and not of every alternative
+        "(region = 1 AND price > 1) OR (region = 2 AND o.id > 2)",  # compared as numbers, which some words are not
+    ],
+)
+def test_other_alternatives_are_left_to_the_join(text: str) -> None:
+    plan = push_filters(bound(f"SELECT o.id FROM orders o, items i WHERE {text}").plan)
+    assert not any(isinstance(node, Filter) for node in plan.walk())
+
+
 def test_an_alternative_without_demands_of_its_own_leaves_only_the_common_ones() -> None:
     a, b = column("a"), column("b")
     assert factored([exp.or_(exp.and_(a, b), a)]) == [a]
