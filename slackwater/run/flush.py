@@ -21,7 +21,7 @@ from slackwater.plan import Column, Node, render
 from slackwater.plan.render import quote
 from slackwater.run.anew import Anew
 from slackwater.run.beside import TAKEN, agreed_plan, guess_for, may_run_beside
-from slackwater.run.choice import FIRST, FULL, MOVED, Choice, Learned, by_cost
+from slackwater.run.choice import FIRST, FULL, MOVED, Choice, Guess, Learned, by_cost
 from slackwater.run.compile import AnyPath, Whole
 from slackwater.run.cpu import cpu_seconds
 from slackwater.run.net import Net, changed_rows, columns_read, net_change
@@ -194,9 +194,8 @@ def _statement(
     engine = step.warehouse.engine
     known = tuple((name, Known(about(step.traces[name].rows), _key(name, step))) for name in sorted((path.name, *now)))
     whole = in_full(path)
-    rows_in_full = Reads(whole.everything, {}, now, step).rows
-    guess = guess_for(whole.change, rows_in_full, step)
     if is_anew:
+        rows_in_full, guess = _expected_in_full(whole, now, step)
         choice = replace(by_cost(0, rows_in_full, learned, guess), how=FULL, rows=rows_in_full)
         return _in_full(path, whole, now, step), choice.that_read(rows_in_full, rows_in_full)
     plan = _planned(path, None if seen is None else tuple(moved.items()), known)
@@ -206,6 +205,7 @@ def _statement(
     if plan is None:
         return None, None
     reads = Reads(plan, seen or {}, now, step, nets)
+    rows_in_full, guess = _expected_in_full(whole, now, step)
     if seen is None:
         choice = replace(by_cost(reads.rows, reads.rows, {}, guess), how=FIRST)
     else:
@@ -220,6 +220,12 @@ def _statement(
     groups = min(expected, 2.0 * own) if own else expected
     ours = partial(_changes, reads, step, expected if expected > GROUPED * FEW else groups)
     return _beside_or(reads, step, groups, ours), choice.that_read(reads.rows, reads.left)  # what is left after some was fetched
+
+
+def _expected_in_full(whole: InFull, now: dict[str, int], step: Step) -> tuple[int, Guess]:
+    """How many rows a full flush reads, and what one costs before any was seen."""
+    rows = Reads(whole.everything, {}, now, step).rows
+    return rows, guess_for(whole.change, rows, step)
 
 
 def _in_full(path: Path, plans: InFull, now: dict[str, int], step: Step) -> _Statement:
