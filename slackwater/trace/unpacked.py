@@ -50,6 +50,8 @@ class Unpacked:
                     rows: Any = next(decoded) if decoded is not None else {}
                     arrays = [mapped[name].batches[group][number] if name in mapped else rows[name] for name in names]
                     yield group, first, pa.RecordBatch.from_arrays(arrays, list(names))
+                for column in mapped.values():
+                    column.rest()
         finally:
             for column in mapped.values():
                 column.rest()
