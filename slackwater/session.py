@@ -51,7 +51,7 @@ def connect(
     wait        seconds to wait for another process that writes to leave, or to die
     choose      how a path is flushed: by "cost" (incrementally, or in full where that is expected to be cheaper), or always "incremental"
     folding     when small batches become larger ones: in the "background", at the end of each "refresh", or "off", only by VACUUM
-    small_flushes   who runs a flush over few rows: "sail", beside this process, where both engines agree to the last digit (the default
+    small_flushes   who runs a flush that fits here: "sail", beside this process, where both engines agree to the last digit (the default
                 on a Spark that is started here), or "engine" (the default otherwise)
     """
     chooser = chooser_named(choose or os.environ.get("SLACKWATER_CHOOSE", "cost"))
