@@ -177,8 +177,11 @@ def _scratch(path: AnyPath, step: Step) -> Iterator[str]:
 
 
 def clock(step: Step) -> float | None:
-    """CPU seconds so far; where others do the work, whose CPU we do not see, time."""
-    return time.monotonic() if step.warehouse.engine.is_elsewhere else cpu_seconds(known_for=1.0)
+    """CPU seconds so far, but for what later flushes are spared; where others do the work, whose CPU we do not see, time."""
+    if step.warehouse.engine.is_elsewhere:
+        return time.monotonic()
+    spent = cpu_seconds(known_for=1.0)
+    return None if spent is None else spent - step.warehouse.files.invested
 
 
 def _statement(

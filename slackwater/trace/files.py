@@ -68,6 +68,11 @@ class Files:
         """Whether they are on a disk of this machine."""
         return isinstance(self.place, Disk)
 
+    @property
+    def invested(self) -> float:
+        """CPU seconds that were spent here for those who will read the same files again."""
+        return self._unpacked.spent
+
     def batch_directory(self, trace: str, step: str) -> str:
         """Where a step writes its batch of a trace."""
         return f"{self.place.name}/traces/{quote(trace, safe='')}/{step}"

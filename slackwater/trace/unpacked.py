@@ -12,6 +12,7 @@ from __future__ import annotations
 import mmap
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -37,6 +38,7 @@ class Unpacked:
         self._room, self._least = room, least
         self._columns: Recent[_Mapped] = Recent(room)
         self._asked: set[tuple[str, str]] = set()
+        self.spent = 0.0  # CPU seconds for writing columns out, which those who look again are spared
 
     def batches(self, path: str, file: pq.ParquetFile, groups: Sequence[int], names: Sequence[str], coded: pq.ParquetFile) -> Batches:
         """The rows of some row groups of a file. `coded` is the same file, opened to decode what is not written out."""
@@ -65,11 +67,14 @@ class Unpacked:
                 self._asked.clear()
             self._asked.add((path, name))
             return None
+        began = time.thread_time()
         try:
             most = min(self._room, int(SHARE * (shutil.disk_usage(tempfile.gettempdir()).free + self._columns.size)))
             mapped = _Mapped.of(file, name, most)
         except OSError:
             return None  # there is no space after all
+        finally:
+            self.spent += time.thread_time() - began
         if mapped is not None:
             self._columns.put((path, name), mapped, mapped.size, most)
         return mapped

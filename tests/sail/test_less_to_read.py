@@ -10,6 +10,7 @@ from slackwater import Session
 from slackwater.run import flush as flushing
 from slackwater.run import reads
 from slackwater.run.reads import Reads
+from slackwater.run.warehouse import Step
 from slackwater.spark import Engine
 from slackwater.trace import Files
 
@@ -155,3 +156,11 @@ def test_what_a_filter_drops_is_not_looked_for(shop: Session, gathered: list[tup
     shop.insert("lines", [(3, 1), (8, 2), (1008, 99), (2007, 3)])  # too early; wanted; too much; another brand
     assert list(shop.sql("SELECT part, total FROM worn")) == [(8, 26)]
     assert gathered[0] == ("used", 3)
+
+
+def test_what_is_spent_for_later_flushes_is_not_counted_as_the_cost_of_one(shop: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(flushing, "cpu_seconds", lambda known_for: 100.0)
+    step = Step(shop._warehouse)
+    assert flushing.clock(step) == 100.0
+    shop._warehouse.files._unpacked.spent += 30.0  # columns were written out, to be mapped from now on
+    assert flushing.clock(step) == 70.0

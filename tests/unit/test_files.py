@@ -123,11 +123,14 @@ def test_a_column_that_is_looked_through_again_is_decoded_no_more(tmp_path: Path
         return iter(decode(file, size, groups, names))
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", noted)
+    spent = []
     for _ in range(3):
         decoded.clear()
         found = Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([3, 5]), unpacked).reading(["b", "c", "d"])
         assert found.rows.equals(rows.take([0, 3, 4]))
+        spent.append(unpacked.spent)
     assert not decoded  # the first time they are decoded, the second time written out
+    assert spent[0] == 0 < spent[1] == spent[2]
 
 
 def test_a_column_for_which_there_is_no_room_is_decoded(tmp_path: Path) -> None:
