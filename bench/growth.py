@@ -46,6 +46,7 @@ class History:
         self.orders = load(self.db, scale_factor)
         fold_all(self.db._warehouse)  # what the load has left to fold is not the refreshes' to pay for; what changes leave is
         create_views(self.db, self.texts)
+        print(f"peak memory so far, GB: {peak_memory()}", flush=True)
 
     def change(self) -> None:
         many = oldest(self.share, self.orders)
@@ -59,10 +60,14 @@ class History:
     def cost(self, name: str, rounds: int) -> float:
         return median(max(cost.cpu, TICK) for cost in self.costs[name][-rounds:])
 
+    def last_paths(self, name: str) -> str:
+        """What the history tells of the last refresh of a view, path by path."""
+        told: str = next(iter(self.db.sql(f"DESCRIBE HISTORY {name}").to_arrow()["paths"].to_pylist()))
+        return told
+
     def looked_through(self, name: str) -> int:
         """How many rows the last refresh of a view has looked through."""
-        paths = next(iter(self.db.sql(f"DESCRIBE HISTORY {name}").to_arrow()["paths"].to_pylist()))
-        return sum(int(rows.replace(",", "")) for rows in re.findall(r"looked through ([\d,]+) rows", paths))
+        return sum(int(rows.replace(",", "")) for rows in re.findall(r"looked through ([\d,]+) rows", self.last_paths(name)))
 
     def check(self) -> None:
         for name, text in self.texts.items():
@@ -85,6 +90,9 @@ def run(options: argparse.Namespace, folder: Path) -> dict[str, object]:
                 side.refresh(name)
             one, other = few.costs[name][-1].cpu, many.costs[name][-1].cpu
             print(f"round {number} {name}: {one:.2f} CPU-s, with {TIMES} times the history {other:.2f}", flush=True)
+            if other > MORE * max(one, TICK):
+                print(f"  {many.last_paths(name)}", flush=True)
+        print(f"peak memory so far, GB: {peak_memory()}", flush=True)
     growth = {name: many.cost(name, options.rounds) / few.cost(name, options.rounds) for name in few.texts}
     rows = {name: (few.looked_through(name), many.looked_through(name)) for name in few.texts}
     again = [name for name, (one, other) in rows.items() if other > MORE * max(one, 1)]

@@ -2,7 +2,8 @@
 
 Each round inserts a hundred orders with their lines, changes ten and deletes ten, and then refreshes three views: a join with a top, an
 outer join with two groupings, a large grouping with a semi join. Folding goes on in the background, and its CPU counts. Both ends are
-medians of eleven rounds, for a single one is noise: the first eleven after five that warm up, and eleven around the 201st.
+medians of eleven rounds, for a single one is noise: the first eleven after five that warm up, and eleven around the 201st. In the end every
+view is compared with recomputing.
 
     python -m bench.repeated --engines sail --scale-factor 0.1
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -22,7 +24,8 @@ import slackwater
 from bench import tpch
 from bench.changes import NEW_KEYS
 from bench.measure import Cost, measured, report
-from bench.refresh import load
+from bench.refresh import check_answer, load
+from tests.oracle import without_limit
 
 VIEWS = ("q3", "q13", "q18")
 WARM_UP, AROUND = 5, 11
@@ -32,14 +35,14 @@ ORDERS = 100
 
 def run(engine: str, scale_factor: float, folder: Path) -> list[Cost]:
     """What the refreshes of each round cost."""
-    data, costs = tpch.generate(scale_factor), []
+    data, texts, costs = tpch.generate(scale_factor), tpch.queries(scale_factor), []
     orders = pq.read_table(data / "orders.parquet").slice(0, ORDERS)
     lines = pq.read_table(data / "lineitem.parquet")
     lines = lines.filter(pc.is_in(lines["l_orderkey"], value_set=orders["o_orderkey"].combine_chunks()))
     with slackwater.connect(folder / "warehouse", engine=engine) as db:
         load(db, scale_factor)
         for name in VIEWS:
-            db.sql(f"CREATE MATERIALIZED VIEW {name} WITH (trigger = 'manual') AS {tpch.queries(scale_factor)[name]}")
+            db.sql(f"CREATE MATERIALIZED VIEW {name} WITH (trigger = 'manual') AS {texts[name]}")
         for number in range(ROUNDS):
             shift, old = (number + 1) * NEW_KEYS, number * 320
             db.insert("orders", _moved(orders, "o_orderkey", shift))
@@ -50,7 +53,15 @@ def run(engine: str, scale_factor: float, folder: Path) -> list[Cost]:
             costs.append(cost)
             if number % 20 == 0:
                 print(f"{engine}: refresh {number} took {cost.cpu:.2f} CPU-s ({cost.seconds:.2f} s)", flush=True)
+        for name in VIEWS:
+            view, batch = db.sql(f"SELECT * FROM {name}").to_arrow(), db.sql(texts[name]).to_arrow()
+            unlimited = partial(_all_of, db, texts[name])
+            check_answer(name, view, batch, unlimited, f"{name} on {engine} at the end")
     return costs
+
+
+def _all_of(db: slackwater.Session, text: str) -> pa.Table:
+    return db.sql(without_limit(text)).to_arrow()
 
 
 def _moved(rows: pa.Table, key: str, shift: int) -> pa.Table:
