@@ -40,7 +40,7 @@ def connect(
     wait: float = 0.0,
     choose: str | None = None,
     folding: str = "background",
-    small_flushes: str | None = None,
+    beside: str | None = None,
 ) -> Session:
     """Open a warehouse, creating it if it is not there.
 
@@ -51,15 +51,15 @@ def connect(
     wait        seconds to wait for another process that writes to leave, or to die
     choose      how a path is flushed: by "cost" (incrementally, or in full where that is expected to be cheaper), or always "incremental"
     folding     when small batches become larger ones: in the "background", at the end of each "refresh", or "off", only by VACUUM
-    small_flushes   who runs a flush that fits here: "sail", beside this process, where both engines agree to the last digit (the default
-                on a Spark that is started here), or "engine" (the default otherwise)
+    beside      who runs flushes that fit on this machine beside Spark: "sail", where both agree to the last digit (the default on a Spark
+                that is started here), or "none" (the default otherwise)
     """
     chooser = chooser_named(choose or os.environ.get("SLACKWATER_CHOOSE", "cost"))
     chosen = schedule_named(schedule)
     folds = folding_named(folding)
     place = place_at(warehouse)
     catalog = store_named(store, place)
-    running = start(engine, small_flushes or os.environ.get("SLACKWATER_SMALL_FLUSHES"))
+    running = start(engine, beside or os.environ.get("SLACKWATER_BESIDE"))
     try:
         opened = Warehouse(place, catalog, running, chosen, read_only, wait, chooser)
         fold_when(folds, opened)

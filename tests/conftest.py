@@ -97,7 +97,7 @@ def beside_db(spark_session: Any, spark_place: str, tmp_path: Path) -> Iterator[
         pytest.skip("Sail is beside a Spark of this process only")
     with (
         talking_to("spark"),
-        slackwater.connect(tmp_path / "warehouse", engine=spark_session, folding="refresh", small_flushes="sail") as db,
+        slackwater.connect(tmp_path / "warehouse", engine=spark_session, folding="refresh", beside="sail") as db,
     ):
         yield db
 

@@ -59,7 +59,7 @@ def _add_sql(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     sql.add_argument(
         "--folding", default="background", metavar="WHEN", help="make small batches larger: background (default), refresh, or off"
     )
-    sql.add_argument("--small-flushes", metavar="WHO", help="run flushes that fit here by: sail (default), or engine")
+    sql.add_argument("--beside", metavar="WHO", help="who runs flushes that fit here beside Spark: sail (default), or none")
     sql.add_argument("--keep-going", action="store_true", help="go on after a statement that failed")
     sql.set_defaults(run=_run_sql)
 

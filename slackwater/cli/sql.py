@@ -107,7 +107,7 @@ def _with_session(options: argparse.Namespace, output: Output, use: Callable[[Se
                 store=options.store,
                 choose=options.choose,
                 folding=options.folding,
-                small_flushes=options.small_flushes,
+                beside=options.beside,
             )
     except SlackwaterError as problem:
         output.error(problem)

@@ -38,7 +38,7 @@ def start_beside(connect: Callable[[int, Callable[[], None]], Engine], environme
 
     if not told.isdigit():
         stop()
-        raise WarehouseError("Sail could not be started beside Spark", hint='set small_flushes="engine" to do without it')
+        raise WarehouseError("Sail could not be started beside Spark", hint='set beside="none" to do without it')
     before = os.environ.get(CONNECTED)
     try:
         engine = connect(int(told), stop)

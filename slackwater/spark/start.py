@@ -82,13 +82,13 @@ _users: list[object] = []  # sessions of this process on the Spark that one of t
 _lock = threading.Lock()
 
 
-def start(engine: str | SparkSession | Any, small_flushes: str | None = None) -> Engine:
-    """The engine that `connect(engine=..., small_flushes=...)` names."""
-    if small_flushes not in (None, "sail", "engine"):
-        raise WarehouseError(f'small flushes cannot be run by "{small_flushes}"', hint='use "sail" or "engine"')
+def start(engine: str | SparkSession | Any, beside: str | None = None) -> Engine:
+    """The engine that `connect(engine=..., beside=...)` names."""
+    if beside not in (None, "sail", "none"):
+        raise WarehouseError(f'"{beside}" cannot run flushes beside the engine', hint='use "sail" or "none"')
     started = _started(engine)
     # A session that was given may be set to see some things in its own way.
-    if (small_flushes or ("engine" if started.kind == "given" else "sail")) == "sail" and started.may_have_one_beside:
+    if (beside or ("none" if started.kind == "given" else "sail")) == "sail" and started.may_have_one_beside:
         started.start_beside = _beside
     return started
 

@@ -37,7 +37,7 @@ class Trial:
     case: Case
     schedule: str = "lazy"
     late: bool = False
-    small_flushes: str = "engine"
+    beside: str = "none"
 
     @property
     def choose(self) -> str:
@@ -77,7 +77,7 @@ def draw(seed: int, engine: str) -> Trial:
     steps = random_steps(random, tables, tuple(view.name for view in views), engine)
     schedule = random.choice(["lazy", "lazy", "eager", f"random:{seed}"])
     late = random.random() < 0.3
-    return Trial(Case({"title": f"seed {seed}"}, tables, tuple(views), steps), schedule, late, "engine" if seed % 2 else "sail")
+    return Trial(Case({"title": f"seed {seed}"}, tables, tuple(views), steps), schedule, late, "none" if seed % 2 else "sail")
 
 
 def attempt(trial: Trial, spark: Any, engine: str) -> Outcome:
@@ -96,7 +96,7 @@ def attempt(trial: Trial, spark: Any, engine: str) -> Outcome:
                 schedule=trial.schedule,
                 choose=trial.choose,
                 folding="refresh",
-                small_flushes=trial.small_flushes,
+                beside=trial.beside,
             ) as db,
         ):
             return _Judged(trial, db, engine == "sail").outcome()

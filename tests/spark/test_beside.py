@@ -195,9 +195,9 @@ def test_sums_and_averages_of_one_column_keep_apart(db: slackwater.Session, spy:
     assert answer(db) == sorted(db.recompute("v"), key=repr)
 
 
-def test_nobody_else_runs_small_flushes(tmp_path: Path) -> None:
-    with pytest.raises(WarehouseError, match='small flushes cannot be run by "duckdb"'):
-        slackwater.connect(tmp_path / "beside", engine="sail", small_flushes="duckdb")
+def test_nobody_else_runs_flushes_beside_the_engine(tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError, match='"duckdb" cannot run flushes beside the engine'):
+        slackwater.connect(tmp_path / "beside", engine="sail", beside="duckdb")
 
 
 def servers(of: int | None = None) -> list[int]:

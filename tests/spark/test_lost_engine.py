@@ -21,7 +21,7 @@ KILLED = """
     from tests.place import PREPARE
 
     slow = "SELECT 9 AS id, 'EU' AS region, CAST(count(*) AS INT) AS amount FROM range(1000000000000)"
-    with slackwater.connect(sys.argv[1], engine="local[2]", small_flushes="engine") as db:
+    with slackwater.connect(sys.argv[1], engine="local[2]", beside="none") as db:
         for text in PREPARE:
             db.sql(text)
         [(jvm,)] = db.sql("SELECT java_method('java.lang.ProcessHandle', 'current') AS pid")
