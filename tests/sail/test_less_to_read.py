@@ -158,6 +158,15 @@ def test_what_a_filter_drops_is_not_looked_for(shop: Session, gathered: list[tup
     assert gathered[0] == ("used", 3)
 
 
+def test_partners_of_rows_that_only_leave_are_looked_for_by_their_keys(shop: Session, gathered: list[tuple[str, int]]) -> None:
+    shop.sql("CREATE MATERIALIZED VIEW sold AS SELECT id, day FROM orders o WHERE EXISTS (SELECT 1 FROM lines l WHERE l.id = o.id)")
+    assert len(list(shop.sql("SELECT * FROM sold"))) == 30
+    gathered.clear()
+    shop.sql("DELETE FROM lines WHERE id = 1003")
+    assert len(list(shop.sql("SELECT * FROM sold"))) == 29
+    assert sorted(gathered) == [("lines", 1), ("orders", 1)]
+
+
 def test_what_is_spent_for_later_flushes_is_not_counted_as_the_cost_of_one(shop: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(flushing, "cpu_seconds", lambda known_for: 100.0)
     step = Step(shop._warehouse)
