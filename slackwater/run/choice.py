@@ -52,7 +52,7 @@ class Guess:
         return self.fixed + self.per_row * rows
 
 
-GUESSES = {"sail": Guess(0.03, 1e-7, 1.0), "spark": Guess(0.3, 2.5e-7, 0.3)}  # the medians of TPC-H at scale factor 1
+GUESSES = {"sail": Guess(0.03, 1e-7, 0.3), "spark": Guess(0.3, 2.5e-7, 0.3)}  # the medians of TPC-H at scale factor 1
 
 
 @dataclass(frozen=True)
