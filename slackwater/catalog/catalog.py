@@ -19,7 +19,7 @@ from slackwater.errors import QueryError, WarehouseError, did_you_mean
 from slackwater.plan import Column
 from slackwater.trace import Batch, File, Trace
 
-FORMAT = "4"  # another one if what is in a catalog or a trace means something else
+FORMAT = "5"  # another one if what is in a catalog or a trace means something else
 PATIENCE = 30.0  # seconds in which a store that was lost in a commit may come back and say what became of it
 STEPS_KEPT = 1000
 UNKNOWN = -1  # the number of no step

@@ -115,8 +115,11 @@ def _looked_up(rows: Node, wanted: Node, equalities: Sequence[tuple[Expression, 
 def _wanted(rows: Node, values: Sequence[Expression]) -> Node:
     """What is looked for, under names that the other side cannot have. Types of columns tell where their values may lie."""
     types = {c.name: c.type for c in rows.columns}
-    named = [(Column(f"wanted_{i}", types[value.name] if isinstance(value, exp.Column) else "string"), value) for i, value in enumerate(values)]
-    return Project(rows, tuple(Output(wanted, value.copy()) for wanted, value in named))
+    outputs = []
+    for i, value in enumerate(values):
+        type_ = types[value.name] if isinstance(value, exp.Column) else "string"
+        outputs.append(Output(Column(f"wanted_{i}", type_), value.copy()))
+    return Project(rows, tuple(outputs))
 
 
 def _is_dear(plan: Node) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from slackwater.delta import ID, SIDE
+from slackwater.delta import ID
 from slackwater.errors import QueryError, SlackwaterError
 from slackwater.plan import Column
 from slackwater.plan.nodes import Expression
@@ -25,7 +25,7 @@ from slackwater.plan.render import quote, sql
 from slackwater.spark import left
 from slackwater.spark.arrow import arrow_schema
 from slackwater.spark.failures import reading_files, translated, writing_files
-from slackwater.spark.parquet import read_parquet, sail_uri, write_parquet
+from slackwater.spark.parquet import read_parquet, sail_uri, write_by_sail, write_parquet
 from slackwater.spark.read_by import ReadBy, names_in
 from slackwater.trace import VERSION, File, Files, Reading, Trace
 
@@ -36,6 +36,7 @@ HANDFUL = 10_000
 HANDFUL_BYTES = 4 << 20
 MANY = 5_000_000  # of rows that have left: up to here their numbers are taken into this process
 RESULTS = "spark.driver.maxResultSize"  # beyond which Spark refuses to give a query's rows to this process
+GONE = "_gone"  # what the identity of a row that has left is called where it is looked for
 MOST_NAMES = 1000  # that the session keeps for us: every version that was read has one, and a session may last for months
 
 
@@ -63,6 +64,7 @@ class Engine:
         self._types: dict[tuple[str, ...], list[str]] = {}
         self._lock = threading.RLock()
         self.is_sail = self._takes_names_as_they_are()
+        self.sees_sizes = not self.is_sail  # of what it joins
         # Whether other machines than this one may read and write our files.
         self.is_spread = not self.is_sail and not self.spark.conf.get("spark.master", "local").startswith("local")
 
@@ -178,14 +180,15 @@ class Engine:
         if not reading.without:
             return rows
         if trace.id_type == "bigint":
-            return self._without_numbers(rows, reading.without, files)
+            return self._without_numbers(rows, trace, reading.without, files)
         named = (Column(ID, trace.id_type), Column(VERSION, "bigint"))
         few = self._handful(Reading(reading.without), named, files)
         gone = self._parquet(reading.without, named, files) if few is None else few
-        order = rows[VERSION] < gone[VERSION] if reading.later else rows[VERSION] > gone[VERSION]
-        return rows.join(gone, (rows[ID] == gone[ID]) & order, "left_anti")
+        gone = gone.toDF(GONE, f"{GONE}{VERSION}")
+        order = rows[VERSION] < gone[f"{GONE}{VERSION}"] if reading.later else rows[VERSION] > gone[f"{GONE}{VERSION}"]
+        return self._but(rows, gone, (rows[ID] == gone[GONE]) & order, trace)
 
-    def _without_numbers(self, rows: DataFrame, without: Sequence[File], files: Files) -> DataFrame:
+    def _without_numbers(self, rows: DataFrame, trace: Trace, without: Sequence[File], files: Files) -> DataFrame:
         """Numbers are never given twice, so no version matters."""
         count = sum(file.rows for file in without)
         if count <= FEW:
@@ -195,8 +198,16 @@ class Engine:
             remaining = left.without(rows, ID, files.ids(without), self.spark)
             if remaining is not None:
                 return remaining
-        gone = self._parquet(without, (Column(ID, "bigint"),), files)
-        return rows.join(gone, rows[ID] == gone[ID], "left_anti")
+        gone = self._parquet(without, (Column(ID, "bigint"),), files).toDF(GONE)
+        return self._but(rows, gone, rows[ID] == gone[GONE], trace)
+
+    def _but(self, rows: DataFrame, gone: DataFrame, meet: Any, trace: Trace) -> DataFrame:
+        """The rows of a trace, but for those that meet one that is gone."""
+        if self.sees_sizes:
+            return rows.join(gone, meet, "left_anti")
+        # An engine that does not know which side is the small one builds a table of the left one: of all rows, in an anti join.
+        shown = (*(c.name for c in trace.columns), ID, VERSION)
+        return gone.join(rows, meet, "right").where(f"{GONE} IS NULL").select([quote(name) for name in shown])
 
     def define(self, name: str, statement: str) -> str:
         """Give a query a name for later statements, and return that."""
@@ -335,7 +346,7 @@ class Engine:
         with writing_files(directory), self._running(statement):
             rows = self.spark.sql(statement)
             if self.is_sail:
-                rows.write.mode("overwrite").partitionBy(SIDE).parquet(sail_uri(directory))
+                write_by_sail(rows, directory, files)
             else:
                 write_parquet(rows, directory, files, self.is_spread)
 

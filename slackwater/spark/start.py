@@ -54,21 +54,16 @@ LOCAL_SETTINGS = {
 
 # Settings of the Sail that we start.
 SAIL_SETTINGS = {
-    # Footers leave NaN out of a column's smallest and largest value. Sail believes them: NaN and 1.5 would be one group.
+    # With statistics Sail takes a column that has one value for a constant, and panics over it in some functions (max_by) and joins (<=>).
     "SAIL_EXECUTION__COLLECT_STATISTICS": "false",
-    # For the same reason a filter for NaN would skip the row groups that hold it.
-    "SAIL_PARQUET__PRUNING": "false",
-    "SAIL_PARQUET__ENABLE_PAGE_INDEX": "false",
     # Sail forgets a session that was idle for five minutes. Ours lives as long as its user's: ten years.
     "SAIL_SPARK__SESSION_TIMEOUT_SECS": "315360000",
 }
 
-# And of the one beside Spark. It reads no floats, so that footers may be believed: it takes the small side of a join for the small one,
-# for which full flushes of TPC-H cost it up to 1.7 times less, and half the memory. What does not fit there fails, or goes to the disk.
+# And of the one beside Spark. Whatever it fails at, Spark runs, so it may have statistics: it takes the small side of a join for the
+# small one, for which full flushes of TPC-H cost up to 1.7 times less, and half the memory. What does not fit fails, or goes to the disk.
 BESIDE_SETTINGS = {
     "SAIL_EXECUTION__COLLECT_STATISTICS": "true",
-    "SAIL_PARQUET__PRUNING": "true",
-    "SAIL_PARQUET__ENABLE_PAGE_INDEX": "true",
     "SAIL_RUNTIME__MEMORY_POOL__TYPE": "fair",
     "SAIL_RUNTIME__MEMORY_POOL__FAIR__MAX_SIZE": str(ROOM),
 }
@@ -171,6 +166,7 @@ def _sail_settings() -> dict[str, str]:
 
 def _beside() -> Engine:
     engine = start_beside(_on_sail, {**_sail_settings(), **os.environ, **BESIDE_SETTINGS})
+    engine.sees_sizes = True  # by its statistics
     # A server that has ended is not worth waiting for: Spark answers instead.
     engine.spark.client.set_retry_policies([])
     return engine

@@ -89,6 +89,11 @@ class Files:
         for side in (ADDED, REMOVED):
             self.write_arrow(rows.filter(pc.equal(rows[SIDE], side)).drop_columns([SIDE]).combine_chunks(), directory, side)
 
+    def write_anew(self, written: str, directory: str) -> None:
+        """The rows of a batch that an engine has written, as files of ours. Piece by piece: they may be many."""
+        for side, files in zip((ADDED, REMOVED), self.written(written), strict=True):
+            self.write_arrow((rows for file in files for rows in self._pieces(file, PIECE)), directory, side)
+
     def write_few(self, rows: pa.Table, directory: str, ids: tuple[int, int]) -> File:
         """A few rows that arrive, with the first and the last of their numbers, as one file of a batch."""
         path = f"{directory}/{SIDE}={ADDED}/part-0.parquet"

@@ -238,7 +238,7 @@ def test_another_format_is_recognised_and_left_alone(path: Path, sail_session: A
         db.execute("UPDATE meta SET value = '0' WHERE key = 'format'")
         db.execute("DROP TABLE lease")
     for read_only in (True, False):
-        with pytest.raises(WarehouseError, match="has format 0, this release reads format 4") as caught:
+        with pytest.raises(WarehouseError, match="has format 0, this release reads format 5") as caught:
             slackwater.connect(path, engine=sail_session, read_only=read_only)
         assert "release that wrote it" in str(caught.value.hint)
     assert "format 0" in cli("check", path).stdout
