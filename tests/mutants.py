@@ -71,6 +71,23 @@ MUTANTS = (
         "",
         "aggregate/partners_of_no_key",
     ),
+    # Conditions of alternatives.
+    mutant(
+        "what one alternative lists is asked of all",
+        "rewrite/push_filters.py",
+        "[*values, *(value for other in others for value in other[name])]",
+        "values",
+        "join/inner_listed_alternatives",
+    ),
+    # Rows that have left.
+    mutant(
+        "rows that have left are read",
+        "spark/engine.py",
+        '.where(f"{GONE} IS NULL")',
+        "",
+        "aggregate/unread_steps_pile_up",
+        "view",
+    ),
     # Folds.
     mutant(
         "a fold keeps rows that have left",
