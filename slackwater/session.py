@@ -17,6 +17,7 @@ from slackwater.run.answer import Answers, answer, computed
 from slackwater.run.change import Changed
 from slackwater.run.choice import chooser_named
 from slackwater.run.folding import fold_when, folding_named
+from slackwater.run.loop import Running
 from slackwater.run.merge import merge
 from slackwater.run.progress import Listener, Working
 from slackwater.run.reading import recompute
@@ -98,6 +99,11 @@ class Session:
         snapshot = self._warehouse.catalog.snapshot()
         return computed(recompute(snapshot.view(view), snapshot, self._warehouse), self._warehouse.engine)
 
+    def running(self) -> Running:
+        """Answer views when their triggers are due, for as long as the context lasts: `with db.running(): ...`"""
+        self._check_open()
+        return Running(self._warehouse)
+
     def on_progress(self, listener: Listener) -> None:
         """Be told of what is going on."""
         self._warehouse.listeners.append(listener)
@@ -168,6 +174,8 @@ HANDLERS: Mapping[type, Handler] = {
     kinds.Refresh: Session._refresh,
     kinds.CreateTable: lambda db, s: Result.of_message(definitions.create_table(s, db._warehouse)),
     kinds.CreateView: lambda db, s: Result.of_message(definitions.create_view(s, db._warehouse)),
+    kinds.AlterView: lambda db, s: Result.of_message(definitions.alter_view(s, db._warehouse)),
+    kinds.Mark: lambda db, s: Result.of_message(definitions.mark(s, db._warehouse)),
     kinds.Drop: lambda db, s: Result.of_message(definitions.drop(s, db._warehouse)),
     kinds.Insert: lambda db, s: Result.of_message(_counted(tables.insert(s, db._warehouse), "inserted")),
     kinds.Update: lambda db, s: Result.of_message(_counted(tables.update(s, db._warehouse), "updated")),

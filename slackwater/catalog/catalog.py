@@ -33,6 +33,7 @@ CREATE TABLE IF NOT EXISTS trace    (name TEXT PRIMARY KEY, columns TEXT NOT NUL
 CREATE TABLE IF NOT EXISTS batch    (trace TEXT, version BIGINT, step TEXT NOT NULL, added TEXT NOT NULL, removed TEXT NOT NULL,
                                      PRIMARY KEY (trace, version)) {{by_key}};
 CREATE TABLE IF NOT EXISTS cursor   (path TEXT, source TEXT, version BIGINT NOT NULL, PRIMARY KEY (path, source)) {{by_key}};
+CREATE TABLE IF NOT EXISTS marker   (name TEXT PRIMARY KEY, at DOUBLE PRECISION NOT NULL);
 CREATE TABLE IF NOT EXISTS history  (number {{number}}, target TEXT NOT NULL, record TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS lease    (one INTEGER PRIMARY KEY CHECK (one = 1), holder TEXT, host TEXT, pid BIGINT, expires DOUBLE PRECISION);
 INSERT INTO meta VALUES ('format', '{FORMAT}') ON CONFLICT (key) DO UPDATE SET value = excluded.value;
@@ -47,6 +48,7 @@ class Snapshot:
     traces: Mapping[str, Trace] = field(default_factory=dict)
     cursors: Mapping[str, Mapping[str, int]] = field(default_factory=dict)  # path -> source -> version read so far
     number: int = 0  # of that step
+    markers: Mapping[str, float] = field(default_factory=dict)  # when each was last set
 
     def relation(self, name: str) -> Relation:
         found = self.relations.get(name.lower())
@@ -104,6 +106,7 @@ class Changes:
     folds: list[tuple[str, int, Batch]] = field(default_factory=list)  # batches of a trace after a version, become one
     cursors: dict[str, dict[str, int]] = field(default_factory=dict)
     history: list[Done] = field(default_factory=list)
+    markers: dict[str, float] = field(default_factory=dict)
 
     def put(self, relation: Relation) -> None:
         self.relations[relation.name.lower()] = relation
@@ -230,7 +233,8 @@ def _load(db: Statements, number: int) -> Snapshot:
     cursors: dict[str, dict[str, int]] = {}
     for path, source, version in db.execute("SELECT path, source, version FROM cursor"):
         cursors.setdefault(path, {})[source] = version
-    return Snapshot(relations, traces, cursors, number)
+    markers = dict(db.execute("SELECT name, at FROM marker").fetchall())
+    return Snapshot(relations, traces, cursors, number, markers)
 
 
 def _write(db: Statements, changes: Changes) -> None:
@@ -255,6 +259,8 @@ def _write(db: Statements, changes: Changes) -> None:
     for path, versions in changes.cursors.items():
         db.execute("DELETE FROM cursor WHERE path = ?", [path])
         db.executemany("INSERT INTO cursor VALUES (?, ?, ?)", [(path, source, version) for source, version in versions.items()])
+    for name, at in changes.markers.items():
+        db.execute("INSERT INTO marker VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at", [name, at])
     db.executemany("INSERT INTO history (target, record) VALUES (?, ?)", [(done.target.lower(), to_json(done)) for done in changes.history])
 
 
@@ -276,7 +282,7 @@ def _applied(before: Snapshot, changes: Changes, number: int) -> Snapshot:
     for name, after, batch in changes.folds:
         traces[name] = traces[name].folded(after, batch)
     cursors |= changes.cursors
-    return Snapshot(relations, traces, cursors, number)
+    return Snapshot(relations, traces, cursors, number, {**before.markers, **changes.markers})
 
 
 def _files(text: str) -> tuple[File, ...]:

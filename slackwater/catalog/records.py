@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from slackwater.pace import Goal, Trigger, goal_named, trigger_named
 from slackwater.plan import Column
 
 
@@ -52,9 +53,19 @@ class View:
     error: str | None = None  # why its last refresh failed
 
     @property
+    def trigger(self) -> Trigger:
+        """When an answer is due."""
+        return trigger_named(self.options.get("trigger", "on read"))
+
+    @property
+    def goal(self) -> Goal:
+        """And how soon after."""
+        return goal_named(self.options.get("goal", "batch"))
+
+    @property
     def on_read(self) -> bool:
         """Whether reading the view brings it up to date first."""
-        return self.options.get("trigger", "on read") == "on read"
+        return self.trigger.kind == "on read"
 
 
 @dataclass(frozen=True)
@@ -73,6 +84,9 @@ class Done:
     reason: str = ""
     step: str = ""
     choices: list[str] = field(default_factory=list)  # path by path: what was expected, what was chosen, what it took
+    due: float | None = None  # when the answer was, if a trigger has asked for it,
+    trigger: str = ""  # which one,
+    goal: str = ""  # and how soon after it the answer was to be there
 
 
 Relation = Table | View

@@ -20,6 +20,7 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "trace": (("name",), ("columns", "id_type")),
     "batch": (("trace", "version"), ("step", "added", "removed")),
     "cursor": (("path", "source"), ("version",)),
+    "marker": (("name",), ("at",)),
     "history": (("number",), ("target", "record")),
 }
 PAGE = 1000  # rows

@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--version", action="version", version=f"slackwater {__version__}")
     commands = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     _add_sql(commands)
+    _add_run(commands)
     _add_doctor(commands)
     _add_check(commands)
     _add_backup(commands)
@@ -50,10 +51,9 @@ def _add_sql(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     sql.add_argument("file", nargs="?", metavar="FILE", help="a file of statements, each ended by a semicolon; - is standard input")
     sql.add_argument("-e", "--execute", action="append", metavar="STATEMENTS", help="run these statements; may be given several times")
     _add_warehouse(sql)
-    sql.add_argument(
-        "--engine", default="spark", metavar="ENGINE", help="spark (default), sail, a master such as local[2], or sc://host:port"
-    )
+    _add_engine(sql)
     sql.add_argument("--format", choices=("table", "csv", "json"), default="table", help="how rows are written; json is one object a line")
+    _add_wait(sql, 0.0)
     sql.add_argument("--read-only", action="store_true", help="change nothing; works beside another session that writes")
     sql.add_argument("--choose", metavar="HOW", help="flush paths by cost (default), or always: incremental")
     sql.add_argument(
@@ -62,6 +62,21 @@ def _add_sql(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     sql.add_argument("--beside", metavar="WHO", help="who runs flushes that fit here beside Spark: sail (default), or none")
     sql.add_argument("--keep-going", action="store_true", help="go on after a statement that failed")
     sql.set_defaults(run=_run_sql)
+
+
+def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    run = commands.add_parser(
+        "run",
+        help="answer views when their triggers are due",
+        description="Watch for the triggers of all views of a warehouse, and answer each when it is due, the most urgent first, until "
+        "interrupted. The right to write is taken only while there is something to do, so that other processes can load data "
+        "meanwhile; give them a time to wait for it.",
+        epilog="exit codes: 0 it was stopped, 1 it could not start, 2 the command line is wrong",
+    )
+    _add_warehouse(run)
+    _add_engine(run)
+    _add_wait(run, 60.0)
+    run.set_defaults(run=_run_run)
 
 
 def _add_doctor(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -126,6 +141,18 @@ def _add_store_of(command: argparse.ArgumentParser) -> None:
     command.add_argument("--store", metavar="URL", help="where its catalog is, if not in the folder (default: $SLACKWATER_STORE)")
 
 
+def _add_wait(command: argparse.ArgumentParser, default: float) -> None:
+    command.add_argument(
+        "--wait", type=float, default=default, metavar="SECONDS", help="wait so long for another process that writes (default: %(default)g)"
+    )
+
+
+def _add_engine(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--engine", default="spark", metavar="ENGINE", help="spark (default), sail, a master such as local[2], or sc://host:port"
+    )
+
+
 def _add_warehouse(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--warehouse",
@@ -147,6 +174,12 @@ def _add_warehouse(command: argparse.ArgumentParser) -> None:
 
 def _run_sql(options: argparse.Namespace) -> int:
     from slackwater.cli.sql import run
+
+    return run(options)
+
+
+def _run_run(options: argparse.Namespace) -> int:
+    from slackwater.cli.run import run
 
     return run(options)
 

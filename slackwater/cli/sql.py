@@ -105,6 +105,7 @@ def _with_session(options: argparse.Namespace, output: Output, use: Callable[[Se
                 engine=options.engine,
                 read_only=options.read_only,
                 store=options.store,
+                wait=options.wait,
                 choose=options.choose,
                 folding=options.folding,
                 beside=options.beside,

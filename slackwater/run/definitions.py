@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from slackwater.catalog import Done, Snapshot, Table, View
 from slackwater.errors import Place, QueryError, Unsupported
+from slackwater.pace import goal_named, trigger_named
 from slackwater.plan import Column
 from slackwater.run.change import write_query
 from slackwater.run.compile import Compiled, compile_query, record
@@ -18,16 +19,18 @@ from slackwater.run.refresh import refresh_in, refresh_on_read
 from slackwater.run.warehouse import Step, Warehouse
 from slackwater.spark.arrow import arrow_type
 from slackwater.sql import Piece
-from slackwater.sql.kinds import CreateTable, CreateView, Drop
+from slackwater.sql.kinds import AlterView, CreateTable, CreateView, Drop, Mark
 from slackwater.trace import Trace
 
-VIEW_OPTIONS = {"refresh": ("auto", "strict"), "trigger": ("on read", "manual")}
-TABLE_OPTIONS = {"append_only": ("true", "false")}
+Allowed = tuple[str, ...] | Callable[[str], object]  # values of an option, or what refuses others
+
+VIEW_OPTIONS: Mapping[str, Allowed] = {"refresh": ("auto", "strict"), "trigger": trigger_named, "goal": goal_named}
+TABLE_OPTIONS: Mapping[str, Allowed] = {"append_only": ("true", "false")}
 
 
 def create_table(statement: CreateTable, warehouse: Warehouse) -> str:
     """CREATE TABLE t (...) [AS SELECT ...]"""
-    _check_options(statement.options, TABLE_OPTIONS)
+    _check_options(statement.options, TABLE_OPTIONS, statement.text)
     began = time.time()
     with warehouse.writing:
         if statement.query is not None:
@@ -61,7 +64,7 @@ def create_table(statement: CreateTable, warehouse: Warehouse) -> str:
 
 def create_view(statement: CreateView, warehouse: Warehouse) -> str:
     """CREATE MATERIALIZED VIEW v AS ...: compiled, filled, and told how it will be kept."""
-    _check_options(statement.options, VIEW_OPTIONS)
+    _check_options(statement.options, VIEW_OPTIONS, statement.text)
     began = time.time()
     with warehouse.writing:
         step = Step(warehouse)
@@ -109,6 +112,32 @@ def how_kept(form: Compiled) -> str:
     if form.reason is None:
         return f"incremental, {len(form.paths)} path{'s' if len(form.paths) != 1 else ''}"
     return f"refreshed in full, because {form.reason}"
+
+
+def alter_view(statement: AlterView, warehouse: Warehouse) -> str:
+    """ALTER VIEW v SET (...): what it keeps stays as it is."""
+    _check_options(statement.options, VIEW_OPTIONS, statement.text)
+    with warehouse.writing:
+        step = Step(warehouse)
+        view = step.before.view(statement.name)
+        options = {**view.options, **_plain(statement.options)}
+        if options.get("refresh") == "strict" and not view.incremental:
+            raise Unsupported(f'"{view.name}" cannot be maintained incrementally: {view.reason}', hint="leave refresh = 'auto'")
+        step.changes.put(replace(view, options=options))
+        step.done([Done("alter view", view.name, statement.text, time.time(), 0.0, step=step.id)])
+        step.commit()
+        return f"view {view.name} altered: {', '.join(f'{key} = {value!r}' for key, value in _plain(statement.options).items())}"
+
+
+def mark(statement: Mark, warehouse: Warehouse) -> str:
+    """MARK m: what views wait for that have it for a trigger."""
+    with warehouse.writing:
+        step, name = Step(warehouse), statement.name.lower()
+        step.changes.markers[name] = time.time()
+        step.done([Done("mark", name, statement.text, time.time(), 0.0, step=step.id)])
+        step.commit()
+        waiting = [view.name for view in step.before.views if view.trigger.marker == name]
+        return f"marked {name}: {_listed(waiting)} will answer" if waiting else f"marked {name}, which no view waits for"
 
 
 def drop(statement: Drop, warehouse: Warehouse) -> str:
@@ -204,12 +233,18 @@ def _fill(table: Table, query: Piece, step: Step) -> tuple[Table, int]:
     return replace(table, next_id=next_id), batch.added_rows
 
 
-def _check_options(options: Mapping[str, str], known: Mapping[str, tuple[str, ...]]) -> None:
+def _check_options(options: Mapping[str, str], known: Mapping[str, Allowed], text: str) -> None:
     for key, value in options.items():
         if key.lower() not in known:
             raise QueryError(f'unknown option "{key}"', hint=f"there are {', '.join(known)}")
-        if str(value).lower() not in known[key.lower()]:
-            raise QueryError(f"option {key} cannot be '{value}'", hint=f"it may be {' or '.join(known[key.lower()])}")
+        allowed = known[key.lower()]
+        if callable(allowed):
+            try:
+                allowed(str(value))
+            except QueryError as problem:
+                raise QueryError(problem.message, text=text, place=getattr(value, "place", None), hint=problem.hint) from problem
+        elif str(value).lower() not in allowed:
+            raise QueryError(f"option {key} cannot be '{value}'", hint=f"it may be {' or '.join(allowed)}")
 
 
 def _plain(options: Mapping[str, str]) -> dict[str, str]:

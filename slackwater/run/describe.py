@@ -6,6 +6,7 @@ import datetime
 
 from slackwater.catalog import Snapshot, Table, View
 from slackwater.errors import Place, caret
+from slackwater.pace import goal_named
 from slackwater.result import Result
 from slackwater.run.compiled import compiled
 from slackwater.run.refresh import is_stale
@@ -56,11 +57,24 @@ def describe(statement: Describe, warehouse: Warehouse) -> Result:
         ]
         names = ["at", "action", "target", "how", "added", "removed", "seconds", "cpu seconds", "reason", "paths", "statement"]
         return Result.of_rows(names, rows)
+    if statement.goals:
+        return _goals(snapshot.view(statement.name).name if statement.name is not None else None, warehouse)
     assert statement.name is not None
     relation = snapshot.relation(statement.name)
     facts = [("column", c.name, c.type) for c in relation.columns]
     facts += _table_facts(relation, snapshot) if isinstance(relation, Table) else _view_facts(relation, snapshot, warehouse)
     return Result.of_rows(["what", "name", "value"], facts)
+
+
+def _goals(view: str | None, warehouse: Warehouse) -> Result:
+    """Every time that a trigger has asked for an answer, and whether that was there in time; newest first."""
+    rows = []
+    for done in warehouse.catalog.history(view):
+        if done.due is not None:
+            latency = round(done.at + done.seconds - done.due, 3)
+            word = "failed" if done.how == "failed" else goal_named(done.goal).word(latency)
+            rows.append((done.target, done.trigger, done.goal, _time(done.due), latency, word, done.cpu_seconds, done.how, done.reason))
+    return Result.of_rows(["view", "trigger", "goal", "due", "latency", "goal met", "cpu seconds", "how", "reason"], rows)
 
 
 def _table_facts(table: Table, snapshot: Snapshot) -> list[tuple[str, str, str]]:

@@ -35,6 +35,20 @@ class FlushDone(Event):
 
 
 @dataclass(frozen=True)
+class Answered(Event):
+    """A trigger has asked for an answer, and it is there. `goal`: seconds that it had."""
+
+    view: str
+    latency: float
+    goal: float
+    failed: bool = False
+
+    def __str__(self) -> str:
+        late = "" if self.latency <= self.goal else f", {self.latency - self.goal:.2f} s too late"
+        return f"{self.view}: {'failed' if self.failed else 'answered'} {self.latency:.2f} s after its trigger{late}"
+
+
+@dataclass(frozen=True)
 class Working(Event):
     what: str
 

@@ -50,13 +50,14 @@ class Refreshed:
         return f"{self.view}: {rows}; {self.flushed} of {self.paths} paths flushed in {self.seconds:.2f} s"
 
 
-def refresh(names: Iterable[str], warehouse: Warehouse, statement: str = "") -> list[Refreshed]:
-    """Refresh the named views and all that they read, in one step."""
+def refresh(names: Iterable[str], warehouse: Warehouse, statement: str = "", due: Mapping[str, float] | None = None) -> list[Refreshed]:
+    """Refresh the named views and all that they read, in one step. `due`: since when answers are, by view."""
     with warehouse.writing:
         step = Step(warehouse)
         try:
-            done = [refresh_in(step, view, statement) for view in in_order(names, step.before)]
-            if step.changes.relations or step.changes.batches or step.changes.cursors:
+            done = [refresh_in(step, view, statement, (due or {}).get(view.name)) for view in in_order(names, step.before)]
+            changes = step.changes
+            if changes.relations or changes.batches or changes.cursors or due:  # what was due is told, also if nothing came of it
                 step.commit()
         except BaseException:
             step.abandon()
@@ -83,8 +84,8 @@ def refresh_on_read(text: str, warehouse: Warehouse) -> None:
                 warehouse.tell(Working(str(done)))
 
 
-def refresh_in(step: Step, view: View, statement: str) -> Refreshed:
-    """Refresh one view as part of a step that has refreshed what it reads."""
+def refresh_in(step: Step, view: View, statement: str, due: float | None = None) -> Refreshed:
+    """Refresh one view as part of a step that has refreshed what it reads. `due`: when a trigger has asked for that."""
     began = time.time()
     form = compiled(view.name, step.before, step.warehouse)
     # Asking for CPU seconds looks at every process of the machine: not for a view that has nothing to do.
@@ -124,14 +125,15 @@ def refresh_in(step: Step, view: View, statement: str) -> Refreshed:
             fingerprints = {path.name: path.fingerprint for path in form.paths}
             learned = {name: _learned(view, name, choices) for name in (view.name, *fingerprints)}
             step.changes.put(replace(current, answer=answer, error=None, fingerprints=fingerprints, learned=learned))
-    if done or error is not None:
+    if done or error is not None or due is not None:
         spent = cpu_seconds(known_for=1.0)
         how = "failed" if error else _how(view, form, choices)
         reason = error.message if error else (form.reason.message if form.reason else "")
         cost = None if cpu is None or spent is None else round(spent - cpu, 3)
-        step.done(
-            [Done("refresh", view.name, statement, began, round(seconds, 3), cost, added, removed, how, reason, step.id, _told(choices))]
-        )
+        line = Done("refresh", view.name, statement, began, round(seconds, 3), cost, added, removed, how, reason, step.id, _told(choices))
+        if due is not None:
+            line = replace(line, due=due, trigger=view.options.get("trigger", ""), goal=view.options.get("goal", "batch"))
+        step.done([line])
     return Refreshed(view.name, len(batches), len(form.paths), added, removed, seconds, error)
 
 
@@ -190,30 +192,37 @@ def run_schedule(warehouse: Warehouse) -> None:
     with warehouse.writing:
         snapshot = warehouse.catalog.known  # which is that of the change: every insert runs through here, and nobody else writes
         views = in_order([view.name for view in snapshot.views], snapshot)
-        if not views:
-            return
-        paths = {path.name: (path, view) for view in views for path in compiled(view.name, snapshot, warehouse).paths}
-        stale = _stale(paths, snapshot)
-        due = set(warehouse.schedule.due(stale))
-        if not due:
-            return
-        if due == set(stale):
+        stale = stale_paths(views, snapshot, warehouse) if views else {}
+        due = set(warehouse.schedule.due(list(stale)))
+        if due and due == set(stale):
             refresh([view.name for view in views], warehouse, "schedule")
-            return
-        step = Step(warehouse)
-        try:
-            failed: set[str] = set()
-            for name in stale:
-                path, view = paths[name]
-                if name in due and view.name not in failed:
-                    try:
-                        flush(path, step, view.name)
-                    except SlackwaterError:
-                        failed.add(view.name)
-            step.commit()
-        except BaseException:
-            step.abandon()
-            raise
+        elif due:
+            _flush_early({name: stale[name] for name in stale if name in due}, warehouse)
+
+
+def flush_early(names: Iterable[str], warehouse: Warehouse) -> None:
+    """Flush what is new for the named views and all that they read; answers stay as they are. What fails, the next refresh tells."""
+    with warehouse.writing:
+        snapshot = warehouse.catalog.snapshot()
+        stale = stale_paths(in_order(names, snapshot), snapshot, warehouse)
+        if stale:
+            _flush_early(stale, warehouse)
+
+
+def _flush_early(paths: Mapping[str, tuple[AnyPath, View]], warehouse: Warehouse) -> None:
+    step = Step(warehouse)
+    try:
+        failed: set[str] = set()
+        for path, view in paths.values():
+            if view.name not in failed:
+                try:
+                    flush(path, step, view.name, view.learned.get(path.name))
+                except SlackwaterError:
+                    failed.add(view.name)
+        step.commit()
+    except BaseException:
+        step.abandon()
+        raise
 
 
 def in_order(names: Iterable[str], snapshot: Snapshot) -> list[View]:
@@ -265,12 +274,13 @@ def _answer(step: Step, view: View, form: Compiled) -> Answer:
     return Answer({buffer: step.traces[buffer].version for buffer in form.buffers}, as_of, time.time())
 
 
-def _stale(paths: dict[str, tuple[AnyPath, View]], snapshot: Snapshot) -> list[str]:
-    """The paths that have something new, or will have once a stale path below them has run."""
-    stale: list[str] = []
-    for name, (path, _) in paths.items():
-        seen = dict(snapshot.cursors.get(name, {}))
-        now = {source: snapshot.traces[source].version for source in path.sources if source in snapshot.traces}
-        if set(path.sources) & set(stale) or (seen != now and any(moves(path, seen, now, dict(snapshot.traces)).values())):
-            stale.append(name)
+def stale_paths(views: Iterable[View], snapshot: Snapshot, warehouse: Warehouse) -> dict[str, tuple[AnyPath, View]]:
+    """The paths of views that have something new, or will have once a stale path below them has run."""
+    stale: dict[str, tuple[AnyPath, View]] = {}
+    for view in views:
+        for path in compiled(view.name, snapshot, warehouse).paths:
+            seen = dict(snapshot.cursors.get(path.name, {}))
+            now = {source: snapshot.traces[source].version for source in path.sources if source in snapshot.traces}
+            if set(path.sources) & set(stale) or (seen != now and any(moves(path, seen, now, dict(snapshot.traces)).values())):
+                stale[path.name] = path, view
     return stale

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 from slackwater.catalog import Catalog, Changes, Done, Lease, Snapshot, Store, Unsettled, check_pair
@@ -119,6 +119,24 @@ class Warehouse:
     @property
     def writable(self) -> bool:
         return self.lease is not None
+
+    def lend(self) -> None:
+        """Give up the right to write: others may have it until it is taken `back`."""
+        with self.writing:
+            if self.lease is not None:
+                self.lease.release()
+                self.lease = None
+
+    @contextmanager
+    def back(self, wait: float) -> Iterator[None]:
+        """Have the right to write for a while, waiting for whoever has it."""
+        with self.writing:
+            self.lease = Lease(self.catalog.store, wait)
+            try:
+                self.recover()  # what another writer has left, if it died
+                yield
+            finally:
+                self.lend()
 
     def tell(self, event: Event) -> None:
         for listener in self.listeners:

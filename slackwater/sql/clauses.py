@@ -12,11 +12,14 @@ from slackwater.sql.pieces import Piece
 
 def with_options(cursor: Cursor) -> Options:
     """WITH (key = value, ...): values as text, `true` and `false` in lower case."""
-    if not cursor.accept("WITH"):
-        return {}
-    options: dict[str, str] = {}
-    cursor.listed(lambda: _option(cursor, options))
-    return options
+    return options(cursor) if cursor.accept("WITH") else {}
+
+
+def options(cursor: Cursor) -> Options:
+    """(key = value, ...)"""
+    found: dict[str, str] = {}
+    cursor.listed(lambda: _option(cursor, found))
+    return found
 
 
 def _option(cursor: Cursor, options: dict[str, str]) -> None:

@@ -138,6 +138,21 @@ class CreateView(Statement):
 
 
 @dataclass(frozen=True)
+class AlterView(Statement):
+    """ALTER [MATERIALIZED] VIEW v SET (option = value, ...)"""
+
+    name: Piece
+    options: Options
+
+
+@dataclass(frozen=True)
+class Mark(Statement):
+    """MARK m"""
+
+    name: Piece
+
+
+@dataclass(frozen=True)
 class Refresh(Statement):
     """REFRESH VIEW v, or REFRESH ALL when the name is None."""
 
@@ -160,10 +175,11 @@ class Show(Statement):
 
 @dataclass(frozen=True)
 class Describe(Statement):
-    """DESCRIBE name, DESCRIBE HISTORY [name]"""
+    """DESCRIBE name, DESCRIBE HISTORY [name], DESCRIBE GOALS [name]"""
 
     name: Piece | None
     history: bool = False
+    goals: bool = False
 
 
 @dataclass(frozen=True)

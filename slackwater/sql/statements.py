@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Literal
 
 from slackwater.errors import QueryError, SlackwaterError, Unsupported, did_you_mean
-from slackwater.sql.clauses import unsupported
+from slackwater.sql.clauses import options, unsupported
 from slackwater.sql.cursor import QUERY_WORDS, Cursor
 from slackwater.sql.kinds import (
+    AlterView,
     Assignment,
     ColumnDef,
     Copy,
@@ -23,6 +24,7 @@ from slackwater.sql.kinds import (
     Drop,
     Explain,
     Insert,
+    Mark,
     Merge,
     MergeClause,
     Options,
@@ -41,8 +43,8 @@ from slackwater.sql.read_merge import merge
 from slackwater.sql.relations import Relation, relations_in, rename_relations
 
 __all__ = [
-    "Assignment", "ColumnDef", "Copy", "CreateTable", "CreateView", "Delete", "Describe", "Drop", "Explain", "Insert", "Merge",
-    "MergeClause", "Options", "Piece", "Refresh", "Relation", "Select", "Show", "Statement", "Update", "Vacuum",
+    "AlterView", "Assignment", "ColumnDef", "Copy", "CreateTable", "CreateView", "Delete", "Describe", "Drop", "Explain", "Insert",
+    "Mark", "Merge", "MergeClause", "Options", "Piece", "Refresh", "Relation", "Select", "Show", "Statement", "Update", "Vacuum",
     "is_complete", "parse", "relations_in", "rename_relations", "split", "substitute",
 ]  # fmt: skip
 
@@ -79,6 +81,24 @@ def drop(cursor: Cursor) -> Drop:
     return cursor.finish(Drop(cursor.text, kind, name, if_exists))
 
 
+def alter(cursor: Cursor) -> AlterView:
+    cursor.expect("ALTER")
+    if cursor.sees("TABLE"):
+        raise unsupported(cursor, 0, "ALTER TABLE is not supported", "create a new table AS SELECT from the old one")
+    cursor.accept("MATERIALIZED")
+    cursor.expect("VIEW")
+    name = cursor.name("the view")
+    if not cursor.accept("SET"):
+        hint = "write SET (goal = 'within 1 minute'), or CREATE OR REPLACE the view to change its query"
+        raise unsupported(cursor, cursor.start, "only options of a view can be altered", hint)
+    return cursor.finish(AlterView(cursor.text, name, options(cursor)))
+
+
+def mark(cursor: Cursor) -> Mark:
+    cursor.expect("MARK")
+    return cursor.finish(Mark(cursor.text, cursor.name("a marker")))
+
+
 def refresh(cursor: Cursor) -> Refresh:
     cursor.expect("REFRESH")
     if cursor.accept("ALL"):
@@ -106,11 +126,12 @@ def show(cursor: Cursor) -> Show:
 def describe(cursor: Cursor) -> Describe:
     cursor.at += 1  # DESCRIBE or DESC
     history = cursor.accept("HISTORY")
+    goals = not history and cursor.accept("GOALS")
     if cursor.word() in ("TABLE", "VIEW", "EXTENDED", "FORMATTED"):
         cursor.at += 1
-    if history and cursor.done:
-        return Describe(cursor.text, None, True)
-    return cursor.finish(Describe(cursor.text, cursor.name("a table or view"), history))
+    if (history or goals) and cursor.done:
+        return Describe(cursor.text, None, history, goals)
+    return cursor.finish(Describe(cursor.text, cursor.name("a view" if goals else "a table or view"), history, goals))
 
 
 def explain(cursor: Cursor) -> Explain:
@@ -151,6 +172,8 @@ def vacuum(cursor: Cursor) -> Vacuum:
 
 READERS: dict[str, Callable[[Cursor], Statement]] = {
     "CREATE": create,
+    "ALTER": alter,
+    "MARK": mark,
     "INSERT": insert,
     "UPDATE": update,
     "DELETE": delete,
@@ -168,7 +191,6 @@ READERS: dict[str, Callable[[Cursor], Statement]] = {
 # What other databases have, and what to write here.
 ELSEWHERE = {
     "TRUNCATE": "write DELETE FROM and the table's name",
-    "ALTER": "create a new table AS SELECT from the old one, or CREATE OR REPLACE the view",
     "REPLACE": "write INSERT OR REPLACE INTO",
     "UPSERT": "write INSERT OR REPLACE INTO, or MERGE INTO",
     "SET": "settings are given when connecting, and WITH (...) at CREATE",

@@ -270,7 +270,7 @@ def test_the_doctor_fails_when_a_check_does(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 13), reason="argparse sets options differently")
-@pytest.mark.parametrize("command", [[], ["sql"], ["doctor"], ["check"], ["backup"], ["restore"]])
+@pytest.mark.parametrize("command", [[], ["sql"], ["run"], ["doctor"], ["check"], ["backup"], ["restore"]])
 def test_the_page_shows_the_help_as_it_is(command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     with pytest.raises(SystemExit):

@@ -10,7 +10,23 @@ import pytest
 PACKAGE = Path(__file__).parents[2] / "slackwater"
 
 # Each may import those below it, and itself.
-LAYERS = ["cli", "session", "explain", "run", "result", "spark", "catalog", "sql", "trace", "path", "delta", "rewrite", "plan", "errors"]
+LAYERS = [
+    "cli",
+    "session",
+    "explain",
+    "run",
+    "result",
+    "spark",
+    "catalog",
+    "sql",
+    "trace",
+    "path",
+    "delta",
+    "rewrite",
+    "plan",
+    "pace",
+    "errors",
+]
 
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.stem in LAYERS)
 

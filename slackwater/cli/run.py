@@ -1,0 +1,96 @@
+"""`slackwater run`: answer the views of a warehouse when their triggers are due, and show how that goes."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from rich.live import Live
+from rich.table import Table
+
+from slackwater.cli.activity import Activity
+from slackwater.cli.output import Output
+from slackwater.errors import SlackwaterError
+
+if TYPE_CHECKING:
+    from slackwater.session import Session
+
+SHOWN_EVERY = 0.5  # seconds
+PATIENCE = 1.0  # seconds for which it waits, each time that it asks for the right to write
+
+
+def run(options: argparse.Namespace) -> int:
+    import slackwater
+
+    output = Output("table")
+    try:
+        with Activity(output.errors, f"starting {options.engine}"):
+            # Folds are part of a turn: between turns others may be writing.
+            db = slackwater.connect(options.warehouse, engine=options.engine, store=options.store, wait=options.wait, folding="refresh")
+    except SlackwaterError as problem:
+        output.error(problem)
+        return 1
+    with db:
+        return _run(db, output)
+
+
+def _run(db: Session, output: Output) -> int:
+    from slackwater.run.loop import Running
+
+    warehouse = db._warehouse
+    if not any(view.trigger.is_watched for view in warehouse.catalog.snapshot().views):
+        output.note("no view has a trigger that is watched for yet; there may be some later")
+    warehouse.lend()
+    stopped = threading.Event()
+    with _interrupts(stopped), Running(warehouse, right=lambda: warehouse.back(PATIENCE)):
+        if output.errors.is_terminal:
+            with Live(table(db), console=output.errors, refresh_per_second=1 / SHOWN_EVERY) as live:
+                while not stopped.wait(SHOWN_EVERY):
+                    live.update(table(db))
+        else:
+            db.on_progress(lambda event: output.note(str(event)) if type(event).__name__ in ("Answered", "Working") else None)
+            stopped.wait()
+    output.note("stopped")
+    return 0
+
+
+def table(db: Session) -> Table:
+    """Each view with a trigger that is watched: what it asks for, and how its last answers went."""
+    shown = Table(box=None, header_style="bold")
+    for name in ("view", "trigger", "goal", "next", "last", "in time", "CPU s"):
+        shown.add_column(name, justify="right" if name in ("next", "last", "in time", "CPU s") else "left")
+    catalog, now = db._warehouse.catalog, time.time()
+    for view in catalog.snapshot().views:
+        if not view.trigger.is_watched:
+            continue
+        lines = [line for line in catalog.history(view.name) if line.due is not None]
+        latencies = [line.at + line.seconds - (line.due or 0.0) for line in lines]
+        met = sum(view.goal.word(latency) != "missed" for latency in latencies)
+        due = view.trigger.next_after(now)
+        shown.add_row(
+            view.name,
+            view.options["trigger"],
+            view.options.get("goal", "batch"),
+            "" if math.isinf(due) else f"in {due - now:.0f} s",
+            f"{latencies[0]:.2f} s" if latencies else "",
+            f"{met} of {len(lines)}" if lines else "",
+            f"{sum(line.cpu_seconds or 0.0 for line in lines):.2f}",
+        )
+    return shown
+
+
+@contextmanager
+def _interrupts(stopped: threading.Event) -> Iterator[None]:
+    """An interrupt, or being asked to end, lets what is under way finish."""
+    before = {each: signal.signal(each, lambda *_: stopped.set()) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
