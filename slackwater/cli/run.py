@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from slackwater.session import Session
 
 SHOWN_EVERY = 0.5  # seconds
+LAST = 100  # answers of a view that are shown
 PATIENCE = 1.0  # seconds for which it waits, each time that it asks for the right to write
 
 
@@ -61,7 +62,7 @@ def _run(db: Session, output: Output) -> int:
 
 
 def table(db: Session) -> Table:
-    """Each view with a trigger that is watched: what it asks for, and how its last answers went."""
+    """Each view whose trigger is watched for: what it asks for, and how its last answers went."""
     shown = Table(box=None, header_style="bold")
     for name in ("view", "trigger", "goal", "next", "last", "in time", "CPU s"):
         shown.add_column(name, justify="right" if name in ("next", "last", "in time", "CPU s") else "left")
@@ -69,7 +70,7 @@ def table(db: Session) -> Table:
     for view in catalog.snapshot().views:
         if not view.trigger.is_watched:
             continue
-        lines = [line for line in catalog.history(view.name) if line.due is not None]
+        lines = [line for line in catalog.history(view.name, LAST) if line.due is not None]
         latencies = [line.at + line.seconds - (line.due or 0.0) for line in lines]
         met = sum(view.goal.word(latency) != "missed" for latency in latencies)
         due = view.trigger.next_after(now)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sail.test_terminal import COMMAND, ORDERS, ROWS, _environment, sql
+from tests.sail.test_terminal import COMMAND, ORDERS, ROWS, Terminal, _environment, sql
 
 VIEW = "CREATE MATERIALIZED VIEW totals WITH (trigger = 'marker loaded') AS SELECT region, sum(amount) AS total FROM orders GROUP BY region"
 READ = "SELECT total FROM totals ORDER BY total"
@@ -69,6 +69,19 @@ def test_a_process_that_was_killed_is_followed_by_another(place: Path) -> None:
     load(place, "MARK loaded")
     with running(place):
         wait_for_answer(place, "total\n5\n10\n")
+
+
+def test_a_person_sees_how_views_fare(place: Path) -> None:
+    terminal = Terminal(place, "run")
+    try:
+        terminal.read_until(r"totals +marker loaded +batch")
+        load(place, f"{ROWS}; MARK loaded")
+        terminal.read_until(r"totals +marker loaded +batch +[\d.]+ s +1 of 1 +\d")
+        terminal.type("\x03")
+        terminal.read_until("stopped")
+        assert terminal.code() == 0
+    finally:
+        terminal.kill()
 
 
 def test_a_warehouse_that_is_not_to_be_had_is_told(place: Path) -> None:

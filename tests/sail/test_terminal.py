@@ -107,12 +107,12 @@ def test_the_doctor_finds_the_machine_sound(tmp_path: Path) -> None:
 class Terminal:
     """A process behind a pseudo-terminal: what is typed, and what can be read on the screen."""
 
-    def __init__(self, place: Path, *arguments: str) -> None:
+    def __init__(self, place: Path, command: str = "sql") -> None:
         self.screen = ""
         self.process, self.end = pty.fork()
         if self.process == 0:
             os.chdir(place)
-            os.execve(sys.executable, [*COMMAND, "sql", "--engine", "sail", *arguments], _environment(place))
+            os.execve(sys.executable, [*COMMAND, command, "--engine", "sail"], _environment(place))
 
     def type(self, keys: str) -> None:
         os.write(self.end, keys.encode())
