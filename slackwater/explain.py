@@ -4,6 +4,7 @@ PLAN    the relational plan, and why a view is refreshed in full if it is
 PATHS   where it is cut, what each path reads and keeps, how each is flushed
 DELTA   the statement of each flush
 SPARK   the engine's own plan of those statements
+TRADEOFF  what it costs to leave less work for the trigger, and how often each path would be flushed
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from slackwater.run.beside import difference
 from slackwater.run.compile import Compiled, Whole, compile_query
 from slackwater.run.compiled import compiled
 from slackwater.run.definitions import how_kept, preview
+from slackwater.run.paces import shown, trade_off
 from slackwater.run.plans import in_full, stored
 from slackwater.run.reading import readable
 from slackwater.run.warehouse import Warehouse
@@ -30,9 +32,12 @@ NAME = "query"  # what the paths of a query that is no view are called
 
 
 def explain(statement: Explain, warehouse: Warehouse) -> Result:
-    """EXPLAIN PLAN | DELTA | PATHS | SPARK of a view, a query, or a view that is not created yet."""
+    """EXPLAIN PLAN | DELTA | PATHS | TRADEOFF | SPARK of a view, a query, or a view that is not created yet."""
     snapshot = warehouse.catalog.snapshot()
     form = _form(statement, snapshot, warehouse)
+    if statement.what == "tradeoff":
+        view = snapshot.view(statement.view) if statement.view is not None else None
+        return Result.of_text("tradeoff", shown(trade_off(form, view, snapshot, warehouse)))
     if statement.what == "spark":
         text = _spark(form, snapshot, warehouse)
     elif statement.what == "paths":

@@ -81,9 +81,9 @@ def choose_for_view(step: Step, view: View, form: Compiled) -> Choice | None:
         return None
     now = {source: step.traces[source].version for source in whole.sources}
     in_full = Reads(whole.plans.everything, {}, now, step).rows
-    if not may_run_beside(whole.plans.change, in_full, step) and _may_run_beside(form, whole, in_full, step):
+    if not may_run_beside(whole.plans.change, in_full, step.warehouse) and _may_run_beside(form, whole, in_full, step):
         return None  # past them our engine would have to do alone what another does for less
-    guess, learned = guess_for(whole.plans.change, in_full, step), view.learned.get(view.name, {})
+    guess, learned = guess_for(whole.plans.change, in_full, step.warehouse), view.learned.get(view.name, {})
     if step.cursor(whole.path.name) is None:
         return replace(by_cost(in_full, in_full, learned, guess), how=FIRST)
     catch_up = _to_catch_up(step, form, whole, in_full, _met)
@@ -98,7 +98,7 @@ def choose_for_view(step: Step, view: View, form: Compiled) -> Choice | None:
 def _may_run_beside(form: Compiled, whole: Anew, read: int, step: Step) -> bool:
     """Whether another engine may compute what lies below a view's last path."""
     below = [path for path in form.paths if isinstance(path, Path) and path.name != whole.path.name]
-    return all(may_run_beside(computed_in_full(path).change, read, step) for path in below)
+    return all(may_run_beside(computed_in_full(path).change, read, step.warehouse) for path in below)
 
 
 def forget_far_behind(step: Step, form: Compiled, whole: Anew) -> None:

@@ -11,7 +11,7 @@ from functools import lru_cache
 from slackwater.plan import Node
 from slackwater.plan.agreed import Differs, agreed
 from slackwater.run.choice import GUESSES, Guess
-from slackwater.run.warehouse import Step
+from slackwater.run.warehouse import Warehouse
 
 MOST = 30_000_000  # rows that a statement reads, each time that it does
 TAKEN = 1_000_000  # rows that it gives: they come to this process
@@ -35,12 +35,11 @@ def difference(plan: Node) -> str | None:
     return None
 
 
-def may_run_beside(plan: Node, read: int, step: Step) -> bool:
+def may_run_beside(plan: Node, read: int, warehouse: Warehouse) -> bool:
     """Whether another engine may run a plan that reads so many rows."""
-    warehouse = step.warehouse
     return warehouse.engine.has_one_beside and read <= MOST and warehouse.files.are_here and agreed_plan(plan) is not None
 
 
-def guess_for(plan: Node, read: int, step: Step) -> Guess:
+def guess_for(plan: Node, read: int, warehouse: Warehouse) -> Guess:
     """What a flush is expected to cost before any was seen, by who will run it."""
-    return GUESSES["sail" if step.warehouse.engine.is_sail or may_run_beside(plan, read, step) else "spark"]
+    return GUESSES["sail" if warehouse.engine.is_sail or may_run_beside(plan, read, warehouse) else "spark"]

@@ -100,10 +100,10 @@ def chooser_named(name: str) -> Chooser:
 
 def by_cost(rows: int, rows_in_full: int, learned: Learned, guess: Guess, catch_up: int = 0) -> Choice:
     """The cheaper of two flushes that read so many rows. `catch_up`: what must be read once, before that is enough."""
-    incremental = _expected(rows, learned.get(INCREMENTAL), guess)
-    full = _expected(rows_in_full, learned.get(FULL) or learned.get(FIRST), guess)
+    incremental = expected_cost(rows, learned.get(INCREMENTAL), guess)
+    full = expected_cost(rows_in_full, learned.get(FULL) or learned.get(FIRST), guess)
     if catch_up > rows:
-        once = min(_expected(catch_up, learned.get(INCREMENTAL), guess), AFRESH * full)
+        once = min(expected_cost(catch_up, learned.get(INCREMENTAL), guess), AFRESH * full)
         incremental += (once - incremental) / CATCH_UP_OVER
     if full < CLEARLY * incremental and not (incremental < TRIED * full and catch_up <= rows and _is_far(rows, learned.get(INCREMENTAL))):
         return Choice(FULL, rows_in_full, incremental, full)
@@ -144,7 +144,7 @@ def _sums(rows: int, cost: float, weight: float) -> list[float]:
     return [weight * part for part in (1.0, float(rows), cost, float(rows) * rows, rows * cost)]
 
 
-def _expected(rows: int, sums: Sequence[float] | None, guess: Guess) -> float:
+def expected_cost(rows: int, sums: Sequence[float] | None, guess: Guess) -> float:
     """The line's value. Flushes of about one size tell nothing of its slope, and larger ones nothing of where it begins: what they took is
     moved along the guess."""
     n, x, y, xx, _ = sums or (0.0,) * 5

@@ -228,7 +228,7 @@ def _statement(
 def _expected_in_full(whole: InFull, now: dict[str, int], step: Step) -> tuple[int, Guess]:
     """How many rows a full flush reads, and what one costs before any was seen."""
     rows = Reads(whole.everything, {}, now, step).rows
-    return rows, guess_for(whole.change, rows, step)
+    return rows, guess_for(whole.change, rows, step.warehouse)
 
 
 def _in_full(path: Path, plans: InFull, now: dict[str, int], step: Step) -> _Statement:
@@ -249,7 +249,7 @@ def _changes(reads: Reads, step: Step, rows: float) -> _Statement:
 
 def _beside_or(reads: Reads, step: Step, rows: float, ours: Callable[[], _Statement]) -> _Statement:
     """A flush's statement: for the engine beside ours, if that may run it. `rows`: it may give."""
-    if rows <= TAKEN and may_run_beside(reads.plan, reads.left, step) and (beside := step.warehouse.engine.beside) is not None:
+    if rows <= TAKEN and may_run_beside(reads.plan, reads.left, step.warehouse) and (beside := step.warehouse.engine.beside) is not None:
         with contextlib.suppress(SlackwaterError):  # it may end at any moment, and a file that is damaged Spark will name
             return _Beside(_text_of(reads, beside, step), beside, ours)
     return ours()

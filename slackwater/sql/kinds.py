@@ -184,9 +184,9 @@ class Describe(Statement):
 
 @dataclass(frozen=True)
 class Explain(Statement):
-    """EXPLAIN PLAN | DELTA | PATHS | SPARK of a view, of a query, or of a view that is not created yet (`create`, with its `query`)."""
+    """EXPLAIN PLAN | DELTA | PATHS | TRADEOFF | SPARK of a view, a query, or a view that is to be created (`create`, with its `query`)."""
 
-    what: Literal["plan", "delta", "paths", "spark"] = "plan"
+    what: Literal["plan", "delta", "paths", "tradeoff", "spark"] = "plan"
     view: Piece | None = None
     query: Piece | None = None
     create: CreateView | None = None

@@ -136,11 +136,13 @@ def describe(cursor: Cursor) -> Describe:
 
 def explain(cursor: Cursor) -> Explain:
     cursor.expect("EXPLAIN")
-    what: Literal["plan", "delta", "paths", "spark"] = "plan"
+    what: Literal["plan", "delta", "paths", "tradeoff", "spark"] = "plan"
     if cursor.accept("DELTA"):
         what = "delta"
     elif cursor.accept("PATHS"):
         what = "paths"
+    elif cursor.accept("TRADEOFF"):
+        what = "tradeoff"
     elif cursor.accept("SPARK"):
         what = "spark"
     else:
@@ -158,7 +160,7 @@ def explain(cursor: Cursor) -> Explain:
         message = f"EXPLAIN {cursor.word()} is not supported"
         raise unsupported(cursor, cursor.start, message, "write EXPLAIN SPARK for the engine's own plan")
     if cursor.word() not in QUERY_WORDS:
-        near = did_you_mean(cursor.word(), ["delta", "paths", "plan", "spark", "view"])
+        near = did_you_mean(cursor.word(), ["delta", "paths", "plan", "spark", "tradeoff", "view"])
         raise cursor.error("expected VIEW and a name, a query, or CREATE MATERIALIZED VIEW", near)
     return Explain(cursor.text, what, None, cursor.query())
 
