@@ -18,7 +18,7 @@ TABLES = {
 # Those that are read before those that read them.
 VIEWS = {
     "totals": "SELECT region, sum(amount) AS total, count(*) AS orders, max(amount) AS largest FROM orders GROUP BY region",
-    "managed": "SELECT orders.id, orders.amount, regions.manager FROM orders LEFT JOIN regions ON orders.region = regions.name",
+    "managed": "SELECT orders.id, amount / 4 AS amount, regions.manager FROM orders LEFT JOIN regions ON orders.region = regions.name",
     "managers": "SELECT manager, sum(amount) AS total FROM managed GROUP BY manager",
     "kinds": "SELECT DISTINCT kind FROM events",
     "largest": "SELECT id, amount FROM orders ORDER BY amount DESC, id LIMIT 5",
@@ -41,7 +41,7 @@ def _totals(tables: Tables) -> list[Row]:
 
 def _managed(tables: Tables) -> list[Row]:
     managers: dict[Any, Any] = dict(tables["regions"])
-    return [(id, amount, managers.get(region)) for id, region, amount in tables["orders"]]
+    return [(id, amount / 4, managers.get(region)) for id, region, amount in tables["orders"]]
 
 
 def _managers(tables: Tables) -> list[Row]:

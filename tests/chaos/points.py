@@ -26,6 +26,7 @@ POINTS: dict[str, tuple[Any, str]] = {
     "rows are fetched": (Gather, "run"),
     "rows are taken": (Files, "write_sides"),  # those of a flush, from Spark
     "rows are written": (Files, "write_arrow"),  # by this process: fetched, taken, folded, or many that arrive
+    "rows are written anew": (Files, "write_anew"),  # those with fractions that Sail wrote
     "checksums": (Files, "sealed"),
     "sync": (Files, "sync"),
     "marks of the retired": (Files, "retire"),
@@ -43,7 +44,7 @@ POINTS: dict[str, tuple[Any, str]] = {
     "exchange of the catalog": (backup, "put_store"),
     "removal from a backup": (backup, "_remove_unnamed"),
 }
-ONLY_SPARK = {"rows are taken"}
+ONLY = {"rows are taken": "spark", "rows are written anew": "sail"}  # comes by here
 
 _WRITES = ["checksums", "sync", "commit", "commit", "transaction"]
 _FOLDS = ["fold", "rows are written", "marks of the retired", "sweep", "removal of files"]
@@ -58,7 +59,7 @@ REACHED = {
     "update": ["engine writes", *_WRITES],
     "delete": ["engine writes", *_WRITES],
     "merge": ["engine writes", *_WRITES],
-    "refresh": ["flush", *["rows are fetched", "rows are taken"] * 3, "engine writes", *_FOLDS, *_WRITES],
+    "refresh": ["flush", *["rows are fetched", "rows are taken", "rows are written anew"] * 3, "engine writes", *_FOLDS, *_WRITES],
     "create": ["flush", "rows are taken", "engine writes", "marks of the retired", "sweep", "removal of files", *_WRITES],
     "fold": [*_FOLDS, *_WRITES],
     "vacuum": [*_FOLDS, *_WRITES, "recovery", "compaction of the catalog", "lease"],

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.chaos.model import TABLES, VIEWS, create_view
-from tests.chaos.points import ONLY_SPARK, REACHED, WHENS
+from tests.chaos.points import ONLY, REACHED, WHENS
 from tests.chaos.process import Broken, Process
 from tests.chaos.verdict import Finding, Memory
 from tests.chaos.work import Draw, Work
@@ -113,7 +113,7 @@ class Trial:
 
     def aim(self) -> Aim:
         kind = self.luck.choice([kind for kind in REACHED if kind not in self.cannot])
-        points = [point for point in REACHED[kind] if self.engine == "spark" or point not in ONLY_SPARK]
+        points = [point for point in REACHED[kind] if ONLY.get(point, self.engine) == self.engine]
         point = None if self.luck.random() < (TIMED if kind != "open" else 0.1) else self.luck.choice(points)
         nth = 1 if kind == "open" else self.luck.choices([1, 2, 3], [6, 3, 1])[0]  # little is left to be done when one opens
         return Aim(kind, point, self.luck.choice(WHENS), nth, self.luck.random())
