@@ -36,7 +36,7 @@ from slackwater.trace.unpacked import Unpacked
 from slackwater.trace.write import write_few, write_rows
 
 SMALL = 8 << 20  # bytes of a file that is kept in memory when it was read, or written here
-ROOM = 128 << 20  # bytes of what is kept so, and as many of what was found in larger files
+ROOM = 64 << 20  # bytes of what is kept so, and as many of what was found in larger files
 PIECE = 1 << 16  # rows that a fold takes at a time
 COLUMN = 1 << 10  # bytes that a column takes in memory beside its values, however few they are
 _SIDE = re.compile(rf"{SIDE}=(\w+)/[^/]+\.parquet")

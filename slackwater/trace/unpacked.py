@@ -74,6 +74,7 @@ class Unpacked:
         except OSError:
             return None  # there is no space after all
         finally:
+            pa.default_memory_pool().release_unused()  # a column of many rows was decoded
             self.spent += time.thread_time() - began
         if mapped is not None:
             self._columns.put((path, name), mapped, mapped.size, most)
