@@ -24,7 +24,7 @@ from slackwater.plan.nodes import Expression
 from slackwater.plan.render import quote, sql
 from slackwater.spark import left
 from slackwater.spark.arrow import arrow_schema
-from slackwater.spark.failures import reading_files, translated, writing_files
+from slackwater.spark.failures import asked_again, reading_files, translated, writing_files
 from slackwater.spark.parquet import read_parquet, sail_uri, write_by_sail, write_parquet
 from slackwater.spark.read_by import ReadBy, names_in
 from slackwater.trace import VERSION, File, Files, Reading, Trace
@@ -125,12 +125,14 @@ class Engine:
             self._types[key] = [column.type for column in self.columns_of(f"SELECT {selected} FROM (SELECT {source})")]
         return self._types[key]
 
+    @asked_again
     def columns_of(self, statement: str) -> tuple[Column, ...]:
         """The columns of a query, without running it."""
         with self._running(statement):
             schema = self.spark.sql(statement).schema
         return tuple(Column(field.name, field.dataType.simpleString()) for field in schema.fields)
 
+    @asked_again
     def settings(self) -> tuple[str | None, ...]:
         """The settings that have a say in what a query gives."""
         with translated("settings"):
@@ -138,6 +140,7 @@ class Engine:
 
     # Reading.
 
+    @asked_again
     def register(self, name: str, trace: Trace, reading: Reading, files: Files, hidden: bool) -> str:
         """Give what a reading of a trace gives a name for statements, and return that; with identities and versions when `hidden`."""
         name = self.prefix + name
@@ -209,6 +212,7 @@ class Engine:
         shown = (*(c.name for c in trace.columns), ID, VERSION)
         return gone.join(rows, meet, "right").where(f"{GONE} IS NULL").select([quote(name) for name in shown])
 
+    @asked_again
     def define(self, name: str, statement: str) -> str:
         """Give a query a name for later statements, and return that."""
         name = self.prefix + name
@@ -251,6 +255,7 @@ class Engine:
         except Exception:
             return True
 
+    @asked_again
     def name_keys(self, name: str, keys: np.ndarray, type_: str, files: Files, directory: str) -> str:
         """Give a list of keys, in a column called `key`, a name; `directory` is a place for them, if they need one."""
         number = pa.array(keys, pa.int64())
@@ -261,6 +266,7 @@ class Engine:
         with translated(name):
             return self.name_frame(name, self.spark.createDataFrame(rows))
 
+    @asked_again
     def number(self, name: str, value: int) -> str:
         """A number for a statement, as an expression without its digits: Spark would generate and compile code anew for every other one.
 
@@ -272,6 +278,7 @@ class Engine:
             brought = self.spark.createDataFrame(pa.table({"numbers": [[value]]}), "numbers ARRAY<BIGINT>")
         return f"coalesce(get((SELECT numbers FROM {quote(self.name_frame(name, brought))}), 0), 0)"
 
+    @asked_again
     def name_frame(self, name: str, rows: Any) -> str:
         """Give a caller's Spark DataFrame a name, and return that."""
         with self._lock:
@@ -280,6 +287,7 @@ class Engine:
 
     # Running.
 
+    @asked_again
     def arrow(self, statement: str, frame: DataFrame | None = None, most: int | None = None) -> pa.Table:
         """A query's rows, or the first of them, in this process; of its frame, where there is one: it is analysed once."""
         with self._running(statement):
@@ -326,6 +334,7 @@ class Engine:
         with translated(RESULTS):
             return str(self.spark.conf.get(RESULTS, "1g")).rstrip("bkmgtpBKMGTP") == "0"
 
+    @asked_again
     def frame(self, statement: str) -> DataFrame:
         """A query that the engine has understood, and not run."""
         with self._running(statement):
@@ -341,6 +350,7 @@ class Engine:
         rows = self.arrow(f"EXPLAIN {statement}").to_pylist()
         return "\n".join(str(value) for row in rows for value in row.values())
 
+    @asked_again
     def write(self, statement: str, directory: str, files: Files) -> None:
         """A flush: its rows as Parquet below `directory`, arrivals and departures in folders of their own."""
         with writing_files(directory), self._running(statement):

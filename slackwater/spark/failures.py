@@ -11,6 +11,8 @@ import logging
 import os
 import re
 from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import ParamSpec, TypeVar
 from urllib.parse import unquote
 
 from py4j.protocol import Py4JNetworkError
@@ -31,10 +33,32 @@ _CAUSES = re.compile(r"^(?:Caused by)?: ((?:[\w$]+\.)+\w+(?:: .*)?)$", re.M)
 _OF_FILES = re.compile(r"java\.io\.IOException: |java\.nio\.file\.|org\.apache\.hadoop\.fs\.|java\.io\.FileNotFoundException: .*denied")
 _OS_ERROR = re.compile(r"\(os error (\d+)\)|^\[Errno (\d+)\]")  # as Rust and Python write it
 _FRAGMENT = re.compile(r"== SQL.*?==\n(?P<line>.*?)\n(?P<carets>\s*\^+)", re.S)
+# Once in a great while gRPC cannot read a message of a server. It says so, or asks Sail for the rest of what that has forgotten by then.
+_LOST_ANSWER = ("Exception deserializing response!", "task context not found for operation")
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class EngineLost(WarehouseError):
     """The engine's process has ended. Nothing of the statement was kept."""
+
+
+class AnswerLost(WarehouseError):
+    """What the engine answered did not arrive."""
+
+
+def asked_again(ask: Callable[P, T]) -> Callable[P, T]:
+    """For what may be done twice: if the answer does not arrive, ask once more."""
+
+    @wraps(ask)
+    def asked(*args: P.args, **named: P.kwargs) -> T:
+        try:
+            return ask(*args, **named)
+        except AnswerLost:
+            return ask(*args, **named)
+
+    return asked
 
 
 @contextlib.contextmanager
@@ -48,6 +72,8 @@ def translated(statement: str) -> Iterator[None]:
         _raise_unequipped(failure)
         _raise_damaged(failure)
         _raise_full(failure)
+        if any(said in str(failure) for said in _LOST_ANSWER):
+            raise AnswerLost("the engine's answer was lost on its way", hint="nothing of the statement was kept; try again") from failure
         if isinstance(failure, PySparkException):
             raise in_our_words(str(failure), statement) from failure
         if isinstance(failure, (ConnectionError, Py4JNetworkError)):  # while the bridge to Java breaks, and afterwards

@@ -20,12 +20,13 @@ from pyspark.sql import Row
 from slackwater.plan.nodes import Column, Expression, Node
 from slackwater.plan.render import quote, render, sql
 from slackwater.rewrite import rewrite
+from slackwater.spark.failures import asked_again, translated
 from slackwater.sql.bind import bind
 
 HERE = Path(__file__).parent
 ANSWERS: dict[str, list[Any]] = json.loads((HERE / "bind_answers.json").read_text())
 
-TABLES = {
+TABLES: dict[str, tuple[str, Sequence[Any]]] = {
     "t": (
         "a int, b int, c string",
         [(1, 10, "x"), (1, 10, "x"), (1, 20, "y"), (2, 20, None), (2, None, "x"), (None, 30, "z"), (None,) * 3, (3, 5, "y")],
@@ -84,9 +85,20 @@ class Engine:
         outer = ", ".join(f"{sql(expression)} AS c{index}" for index, expression in enumerate(expressions))
         return [field.dataType.simpleString() for field in self.session.sql(f"SELECT {outer} FROM (SELECT {inner})").schema]
 
+    @asked_again
+    def name(self, name: str, rows: Sequence[Any], schema: str) -> None:
+        with translated(name):
+            self.session.createDataFrame(rows, schema).createOrReplaceTempView(name)
+
+    @asked_again
+    def collect(self, text: str) -> list[Any]:
+        with translated(text):
+            found: list[Any] = self.session.sql(text).collect()
+        return found
+
     def rows(self, text: str) -> Counter[str]:
         """The answer as a bag."""
-        return Counter(json.dumps([plain(value) for value in row]) for row in self.session.sql(text).collect())
+        return Counter(json.dumps([plain(value) for value in row]) for row in self.collect(text))
 
 
 def plain(value: Any) -> Any:
@@ -103,9 +115,10 @@ def plain(value: Any) -> Any:
 @pytest.fixture(scope="module")
 def sail_spark(sail_session: Any) -> Iterator[Engine]:
     """The tables on Sail, under their bare names."""
+    engine = Engine(sail_session)
     for name, (schema, rows) in TABLES.items():
-        sail_session.createDataFrame(rows, schema).createOrReplaceTempView(name)
-    yield Engine(sail_session)
+        engine.name(name, rows, schema)
+    yield engine
     for name in TABLES:
         sail_session.catalog.dropTempView(name)
 

@@ -123,15 +123,15 @@ class Writer:
 @pytest.fixture(params=SEEDS)
 def data(request: pytest.FixtureRequest, sail_session: Any) -> Iterator[tuple[random.Random, Engine, sqlite3.Connection]]:
     """The same random rows, NULLs among them, on Sail and in SQLite."""
-    chance = random.Random(request.param)
+    chance, engine = random.Random(request.param), RandomTables(sail_session)
     other = sqlite3.connect(":memory:")
     for name, columns in TABLES.items():
         size = chance.choice([0, 4, 6, 9])
         rows = [tuple(None if chance.random() < 0.2 else chance.randint(0, 4) for _ in columns) for _ in range(size)]
         other.execute(f"CREATE TABLE {name} ({', '.join(f'{column} integer' for column in columns)})")
         other.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})", rows)
-        sail_session.createDataFrame(rows, ", ".join(f"{column} int" for column in columns)).createOrReplaceTempView(name)
-    yield chance, RandomTables(sail_session), other
+        engine.name(name, rows, ", ".join(f"{column} int" for column in columns))
+    yield chance, engine, other
     other.close()
     for name in TABLES:
         sail_session.catalog.dropTempView(name)
@@ -148,5 +148,5 @@ def test_sqlite_agrees(data: tuple[random.Random, Engine, sqlite3.Connection]) -
         expected = Counter(other.execute(query))
         plan = bind(query, engine, engine).plan
         for each in (plan, rewrite(plan)):
-            rows = Counter(tuple(row) for row in engine.session.sql(render(each)).collect())
+            rows = Counter(tuple(row) for row in engine.collect(render(each)))
             assert rows == expected, query
