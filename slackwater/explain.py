@@ -5,6 +5,7 @@ PATHS   where it is cut, what each path reads and keeps, how each is flushed
 DELTA   the statement of each flush
 SPARK   the engine's own plan of those statements
 TRADEOFF  what it costs to leave less work for the trigger, and how often each path would be flushed
+PACES   how often each path of a view is flushed for its goal, and why
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from slackwater.run.beside import difference
 from slackwater.run.compile import Compiled, Whole, compile_query
 from slackwater.run.compiled import compiled
 from slackwater.run.definitions import how_kept, preview
-from slackwater.run.paces import shown, trade_off
+from slackwater.run.paces import planned, shown, shown_plan, trade_off
 from slackwater.run.plans import in_full, stored
 from slackwater.run.reading import readable
 from slackwater.run.warehouse import Warehouse
@@ -32,12 +33,15 @@ NAME = "query"  # what the paths of a query that is no view are called
 
 
 def explain(statement: Explain, warehouse: Warehouse) -> Result:
-    """EXPLAIN PLAN | DELTA | PATHS | TRADEOFF | SPARK of a view, a query, or a view that is not created yet."""
+    """EXPLAIN PLAN | DELTA | PATHS | TRADEOFF | PACES | SPARK of a view, a query, or a view that is not created yet."""
     snapshot = warehouse.catalog.snapshot()
+    if statement.what == "paces":
+        view = snapshot.view(str(statement.view))
+        return Result.of_text("paces", shown_plan(view, planned(view, snapshot, warehouse)))
     form = _form(statement, snapshot, warehouse)
     if statement.what == "tradeoff":
-        view = snapshot.view(statement.view) if statement.view is not None else None
-        return Result.of_text("tradeoff", shown(trade_off(form, view, snapshot, warehouse)))
+        of = snapshot.view(statement.view) if statement.view is not None else None
+        return Result.of_text("tradeoff", shown(trade_off(form, of, snapshot, warehouse)))
     if statement.what == "spark":
         text = _spark(form, snapshot, warehouse)
     elif statement.what == "paths":

@@ -102,6 +102,7 @@ class Session:
     def running(self) -> Running:
         """Answer views when their triggers are due, for as long as the context lasts: `with db.running(): ...`"""
         self._check_open()
+        self._warehouse.check_writable()
         return Running(self._warehouse)
 
     def on_progress(self, listener: Listener) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import slackwater
 import tests.as_if_many  # noqa: F401
 from tests.batch import open_engine, talking_to
+from tests.clock import Clock
 from tests.cluster import Cluster, is_remote, open_at
 from tests.postgres import Server, find_binaries
 
@@ -71,6 +73,14 @@ def postgres() -> Iterator[Server]:
     server = Server()
     yield server
     server.remove()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The time, for tests to move."""
+    found = Clock()
+    monkeypatch.setattr(time, "time", found)
+    return found
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from slackwater.errors import QueryError, WarehouseError, did_you_mean
 from slackwater.plan import Column
 from slackwater.trace import Batch, File, Trace
 
-FORMAT = "5"  # another one if what is in a catalog or a trace means something else
+FORMAT = "6"  # another one if what is in a catalog or a trace means something else
 PATIENCE = 30.0  # seconds in which a store that was lost in a commit may come back and say what became of it
 STEPS_KEPT = 1000
 UNKNOWN = -1  # the number of no step
@@ -34,7 +34,8 @@ CREATE TABLE IF NOT EXISTS batch    (trace TEXT, version BIGINT, step TEXT NOT N
                                      PRIMARY KEY (trace, version)) {{by_key}};
 CREATE TABLE IF NOT EXISTS cursor   (path TEXT, source TEXT, version BIGINT NOT NULL, PRIMARY KEY (path, source)) {{by_key}};
 CREATE TABLE IF NOT EXISTS marker   (name TEXT PRIMARY KEY, at DOUBLE PRECISION NOT NULL);
-CREATE TABLE IF NOT EXISTS history  (number {{number}}, target TEXT NOT NULL, record TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS history  (number {{number}}, target TEXT NOT NULL, due DOUBLE PRECISION, record TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS history_by_target ON history (target, number);
 CREATE TABLE IF NOT EXISTS lease    (one INTEGER PRIMARY KEY CHECK (one = 1), holder TEXT, host TEXT, pid BIGINT, expires DOUBLE PRECISION);
 INSERT INTO meta VALUES ('format', '{FORMAT}') ON CONFLICT (key) DO UPDATE SET value = excluded.value;
 """
@@ -169,9 +170,10 @@ class Catalog:
             self._snapshot = _applied(before, changes, number)
             return self._snapshot
 
-    def history(self, target: str | None = None, limit: int = 1000) -> list[Done]:
-        """Newest first."""
-        where, values = ("WHERE target = ?", [target.lower()]) if target else ("", [])
+    def history(self, target: str | None = None, limit: int = 1000, due: bool = False) -> list[Done]:
+        """Newest first. `due`: only of answers that a trigger has asked for."""
+        wanted = [*(["target = ?"] if target else []), *(["due IS NOT NULL"] if due else [])]
+        where, values = f"WHERE {' AND '.join(wanted)}" if wanted else "", [target.lower()] if target else []
         with self.store.reading() as db:
             rows = db.execute(f"SELECT record FROM history {where} ORDER BY number DESC LIMIT ?", [*values, limit]).fetchall()
         return [done_from_json(record) for (record,) in rows]
@@ -261,7 +263,8 @@ def _write(db: Statements, changes: Changes) -> None:
         db.executemany("INSERT INTO cursor VALUES (?, ?, ?)", [(path, source, version) for source, version in versions.items()])
     for name, at in changes.markers.items():
         db.execute("INSERT INTO marker VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at", [name, at])
-    db.executemany("INSERT INTO history (target, record) VALUES (?, ?)", [(done.target.lower(), to_json(done)) for done in changes.history])
+    lines = [(done.target.lower(), done.due, to_json(done)) for done in changes.history]
+    db.executemany("INSERT INTO history (target, due, record) VALUES (?, ?, ?)", lines)
 
 
 def _applied(before: Snapshot, changes: Changes, number: int) -> Snapshot:

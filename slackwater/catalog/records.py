@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from slackwater.pace import Goal, Trigger, goal_named, trigger_named
+from slackwater.pace import Goal, Trigger, goal_named, rows_named, trigger_named
 from slackwater.plan import Column
 
 
@@ -63,6 +63,11 @@ class View:
         return goal_named(self.options.get("goal", "batch"))
 
     @property
+    def expects(self) -> int | None:
+        """How many rows are said to arrive or leave between two triggers."""
+        return rows_named(self.options["expect"]) if "expect" in self.options else None
+
+    @property
     def on_read(self) -> bool:
         """Whether reading the view brings it up to date first."""
         return self.trigger.kind == "on read"
@@ -86,7 +91,20 @@ class Done:
     choices: list[str] = field(default_factory=list)  # path by path: what was expected, what was chosen, what it took
     due: float | None = None  # when the answer was, if a trigger has asked for it,
     trigger: str = ""  # which one,
-    goal: str = ""  # and how soon after it the answer was to be there
+    goal: str = ""  # how soon after it the answer was to be there,
+    expected: float | None = None  # after how many seconds that was expected,
+    batch: float | None = None  # and what it would have cost if all work had waited for the trigger
+
+    @property
+    def latency(self) -> float:
+        """Seconds from when it was due."""
+        return self.at + self.seconds - (self.due or 0.0)
+
+    @property
+    def goal_met(self) -> str:
+        """Whether a goal was met or missed, in a word; nothing if there was none."""
+        share = self.cpu_seconds / self.batch if self.cpu_seconds is not None and self.batch else None
+        return "failed" if self.how == "failed" else goal_named(self.goal or "batch").word(self.latency, share)
 
 
 Relation = Table | View

@@ -21,7 +21,7 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "batch": (("trace", "version"), ("step", "added", "removed")),
     "cursor": (("path", "source"), ("version",)),
     "marker": (("name",), ("at",)),
-    "history": (("number",), ("target", "record")),
+    "history": (("number",), ("target", "due", "record")),
 }
 PAGE = 1000  # rows
 

@@ -7,8 +7,9 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from rich.live import Live
@@ -19,6 +20,7 @@ from slackwater.cli.output import Output
 from slackwater.errors import SlackwaterError
 
 if TYPE_CHECKING:
+    from slackwater.catalog import Done
     from slackwater.session import Session
 
 SHOWN_EVERY = 0.5  # seconds
@@ -62,28 +64,33 @@ def _run(db: Session, output: Output) -> int:
 
 
 def table(db: Session) -> Table:
-    """Each view whose trigger is watched for: what it asks for, and how its last answers went."""
+    """Each view whose trigger is watched for: what it asks for, how its last answers went, and what was spent for the next since then."""
     shown = Table(box=None, header_style="bold")
-    for name in ("view", "trigger", "goal", "next", "last", "in time", "CPU s"):
-        shown.add_column(name, justify="right" if name in ("next", "last", "in time", "CPU s") else "left")
+    for name in ("view", "trigger", "goal", "next", "last", "in time", "CPU s", "since"):
+        shown.add_column(name, justify="left" if name in ("view", "trigger", "goal") else "right")
     catalog, now = db._warehouse.catalog, time.time()
     for view in catalog.snapshot().views:
         if not view.trigger.is_watched:
             continue
-        lines = [line for line in catalog.history(view.name, LAST) if line.due is not None]
-        latencies = [line.at + line.seconds - (line.due or 0.0) for line in lines]
-        met = sum(view.goal.word(latency) != "missed" for latency in latencies)
+        answers = catalog.history(view.name, LAST, due=True)
+        since = takewhile(lambda line: line.due is None, catalog.history(view.name, LAST))
+        met = sum(line.goal_met not in ("missed", "failed") for line in answers)
         due = view.trigger.next_after(now)
         shown.add_row(
             view.name,
             view.options["trigger"],
             view.options.get("goal", "batch"),
             "" if math.isinf(due) else f"in {due - now:.0f} s",
-            f"{latencies[0]:.2f} s" if latencies else "",
-            f"{met} of {len(lines)}" if lines else "",
-            f"{sum(line.cpu_seconds or 0.0 for line in lines):.2f}",
+            f"{answers[0].latency:.2f} s" if answers else "",
+            f"{met} of {len(answers)}" if answers else "",
+            f"{_cpu(answers):.2f}",
+            f"{_cpu(line for line in since if line.action == 'flush'):.2f}",
         )
     return shown
+
+
+def _cpu(lines: Iterable[Done]) -> float:
+    return sum(line.cpu_seconds or 0.0 for line in lines)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """When an answer is due, and how soon after: triggers and goals."""
 
 from slackwater.pace.goal import Goal, goal_named
-from slackwater.pace.trigger import Trigger, trigger_named
+from slackwater.pace.trigger import Trigger, rows_named, trigger_named
 
-__all__ = ["Goal", "Trigger", "goal_named", "trigger_named"]
+__all__ = ["Goal", "Trigger", "goal_named", "rows_named", "trigger_named"]

@@ -18,7 +18,7 @@ from slackwater.pace.simulate import Paces, Simulation
 # Paces that are tried: from ten on in steps of about a quarter, which tell little from each other.
 STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64, 80, 100)
 
-NEARLY = 1.02  # times the least that can be left is as good, where the goal cannot be met
+NEARLY = 1.1  # times the least that can be left is as good, where the goal cannot be met
 
 Planner = Callable[[Simulation, float], Paces]  # paces whose final work is at most so much, or the best that can be had
 

@@ -30,6 +30,22 @@ class Arriving:
     updates: float = 0.0
     deletes: float = 0.0
 
+    def __mul__(self, times: float) -> Arriving:
+        """With so many times as much to come. No more rows can change or leave than there are."""
+        inserts = self.inserts * times
+        updates, deletes = (min(each * times, self.rows + inserts) for each in (self.updates, self.deletes))
+        return Arriving(self.rows, inserts, updates, deletes)
+
+    @property
+    def after(self) -> float:
+        """Rows at the trigger."""
+        return self.rows + self.inserts - self.deletes
+
+    @property
+    def moving(self) -> float:
+        """Rows that come and go; a change is both."""
+        return self.inserts + 2 * self.updates + self.deletes
+
     def between(self, since: Numbers, until: Numbers) -> Flow:
         """From one progress to another."""
         grown, share = self.inserts - self.deletes, until - since
@@ -46,6 +62,12 @@ class PathModel:
     sizes: Sizes
     incremental: Callable[[Numbers], Numbers]
     full: Callable[[Numbers], Numbers]
+    bias: float = 1.0  # times as many rows move as the operators tell, by what was seen
+
+    def flow(self, sources: Mapping[str, Flow]) -> Flow:
+        """What it makes of what its sources do."""
+        found = flow(self.top, sources, self.sizes)
+        return Flow(found.before, found.after, found.moves * self.bias)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -70,6 +92,7 @@ class Simulation:
     paths: Sequence[PathModel]
     tables: Mapping[str, Arriving]
     _known: dict[tuple[int, Paces], Work] = field(default_factory=dict)
+    _flows: dict[tuple[str, int, int], Flow] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.index = {path.name: number for number, path in enumerate(self.paths)}
@@ -89,27 +112,39 @@ class Simulation:
 
     def costs(self, number: int, paces: Paces) -> Numbers:
         """Of each flush of a path."""
-        path, pace = self.paths[number], paces[number]
-        until = np.arange(1, pace + 1) / pace
-        since = until - 1 / pace
-        sources = {source: self._seen(source, since, until, paces) for source in path.sources}
-        met = flow(path.top, sources, path.sizes)
+        path = self.paths[number]
+        sources, met = self._flows_of(number, paces)
         return np.minimum(
             path.incremental(_units(path, sources, met)), path.full(np.sum([each.after for each in sources.values()], axis=0))
         )
 
-    def _seen(self, source: str, since: Numbers, until: Numbers, paces: Paces) -> Flow:
-        """What a path sees of a source: of another path, what that has flushed."""
-        if source in self.index:
-            pace = paces[self.index[source]]
-            since, until = (np.floor(each * pace + 1e-9) / pace for each in (since, until))
-        return self._between(source, since, until)
+    def given(self, number: int, paces: Paces) -> Numbers:
+        """Rows that each flush of a path gives to those who read it."""
+        return self._flows_of(number, paces)[1].moves.read
+
+    def _flows_of(self, number: int, paces: Paces) -> tuple[dict[str, Flow], Flow]:
+        """Of what a path reads, and of what it makes of that."""
+        path = self.paths[number]
+        sources = {source: self._seen(source, paces[number], paces) for source in path.sources}
+        return sources, path.flow(sources)
+
+    def _seen(self, source: str, pace: int, paces: Paces) -> Flow:
+        """What a path of such a pace sees of a source: of another path, what that has flushed."""
+        theirs = paces[self.index[source]] if source in self.index else 0
+        key = (source, pace, theirs)
+        if key not in self._flows:
+            until = np.arange(1, pace + 1) / pace
+            since = until - 1 / pace
+            if theirs:
+                since, until = (np.floor(each * theirs + 1e-9) / theirs for each in (since, until))
+            self._flows[key] = self._between(source, since, until)
+        return self._flows[key]
 
     def _between(self, source: str, since: Numbers, until: Numbers) -> Flow:
         if source not in self.index:
             return self.tables[source].between(since, until)
         path = self.paths[self.index[source]]
-        return flow(path.top, {each: self._between(each, since, until) for each in path.sources}, path.sizes)
+        return path.flow({each: self._between(each, since, until) for each in path.sources})
 
 
 def _units(path: PathModel, sources: Mapping[str, Flow], met: Flow) -> Numbers:

@@ -68,14 +68,24 @@ def trigger_named(text: str) -> Trigger:
         raise QueryError(f"there is no trigger '{text}'", hint=f"it may be {EXAMPLES}")
     count, unit = every[1], every[2]
     if unit in ("row", "rows"):
-        rows = (count or "1").replace("_", "").replace(",", "")
-        if not rows.isdecimal() or int(rows) < 1:
-            raise QueryError(f"'{text}' names no number of rows", hint="write a whole number, as in 'every 1000 rows'")
-        return Trigger(ROWS, rows=int(rows))
+        return Trigger(ROWS, rows=_whole(count or "1", text, "every 1000 rows"))
     seconds = seconds_of(f"{count or 1} {unit}", text)
     if seconds < 0.1:
         raise QueryError(f"'{text}' is more often than can be", hint="write a tenth of a second or more")
     return Trigger(EVERY, seconds=seconds)
+
+
+def rows_named(text: str) -> int:
+    """How many rows an option such as `1000 rows` names."""
+    count, _, unit = " ".join(text.lower().split()).partition(" ")
+    return _whole(count if unit in ("", "row", "rows") else "", text, "1000 rows")
+
+
+def _whole(count: str, text: str, example: str) -> int:
+    digits = count.replace("_", "").replace(",", "")
+    if not digits.isdecimal() or int(digits) < 1:
+        raise QueryError(f"'{text}' names no number of rows", hint=f"write a whole number, as in '{example}'")
+    return int(digits)
 
 
 def seconds_of(words: str, text: str) -> float:

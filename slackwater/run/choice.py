@@ -22,6 +22,7 @@ from slackwater.errors import QueryError
 
 INCREMENTAL, FULL = "incremental", "full"
 FIRST = "first"  # of a path's flushes: in full, on an engine that is seldom warm
+GIVEN = "given"  # no way: how many rows came and went in each source of a path, and how many rows its flushes gave for that
 ONCE_WARM = 0.6  # of what the first flush of a way took is what a later one is expected to take
 GUESSED = 0.3  # what that counts
 FADES = 0.7  # what an older flush still counts when a newer one is seen
@@ -37,7 +38,8 @@ CATCH_UP_OVER = 5  # refreshes, over which it must pay that paths which have sta
 AFRESH = 1.5  # times what it costs to compute a view anew is what it costs to compute all its paths from nothing, with what they keep
 MOVED = 8  # times as much as a row that is read does a row cost that has moved and is joined: it is derived, named and compared
 
-Learned = Mapping[str, Sequence[float]]  # by way: weight, and the weighted sums of rows, cost, rows², rows * cost
+# By way: weight, and the weighted sums of rows, cost, rows², rows * cost. And GIVEN: weight, and the weighted sums of its numbers.
+Learned = Mapping[str, Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,14 @@ def learn(choice: Choice, learned: Learned) -> dict[str, list[float]]:
     kept = {way: [FORGOTTEN * part for part in sums] for way, sums in learned.items() if way != choice.how}
     seen = _sums(choice.rows, ONCE_WARM * choice.cost, COLD) if is_first else _sums(choice.rows, choice.cost, 1.0)
     return {**kept, choice.how: [round(FADES * old + new, 6) for old, new in zip(before, seen, strict=True)]}
+
+
+def learn_given(moved: Sequence[int], given: int, learned: Learned) -> dict[str, list[float]]:
+    """What is known after a flush that gave so many rows. `moved`: that came and went, source by source."""
+    seen = [1.0, *map(float, moved), float(given)]
+    before = learned.get(GIVEN, ())
+    added = [FADES * old + new for old, new in zip(before, seen, strict=True)] if len(before) == len(seen) else seen
+    return {**{way: list(sums) for way, sums in learned.items()}, GIVEN: [round(each, 3) for each in added]}
 
 
 def _sums(rows: int, cost: float, weight: float) -> list[float]:

@@ -20,7 +20,10 @@ def cpu_seconds(known_for: float = 0.0) -> float | None:
         return None
     if time.monotonic() - _family[0] > known_for or _family[1][0] != os.getpid():
         _family = (time.monotonic(), _descendants(os.getpid()))
-    return sum(sum(map(int, facts[11:15])) for process in _family[1] if (facts := _facts(process))) / _TICK
+    own, *others = _family[1]
+    # Of itself a process knows more than ticks of the clock, which are as long as small flushes.
+    ticks = sum(map(int, _facts(own)[13:15])) + sum(sum(map(int, facts[11:15])) for process in others if (facts := _facts(process)))
+    return time.process_time() + ticks / _TICK
 
 
 def _descendants(process: int) -> list[int]:

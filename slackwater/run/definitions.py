@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from slackwater.catalog import Done, Snapshot, Table, View
 from slackwater.errors import Place, QueryError, Unsupported
-from slackwater.pace import goal_named, trigger_named
+from slackwater.pace import goal_named, rows_named, trigger_named
 from slackwater.plan import Column
 from slackwater.run.change import write_query
 from slackwater.run.compile import Compiled, compile_query, record
 from slackwater.run.compiled import compiled
 from slackwater.run.constraints import check_rows
+from slackwater.run.paces import planned, warning
 from slackwater.run.reading import readable
 from slackwater.run.refresh import refresh_in, refresh_on_read
 from slackwater.run.warehouse import Step, Warehouse
@@ -24,7 +25,7 @@ from slackwater.trace import Trace
 
 Allowed = tuple[str, ...] | Callable[[str], object]  # values of an option, or what refuses others
 
-VIEW_OPTIONS: Mapping[str, Allowed] = {"refresh": ("auto", "strict"), "trigger": trigger_named, "goal": goal_named}
+VIEW_OPTIONS: Mapping[str, Allowed] = {"refresh": ("auto", "strict"), "trigger": trigger_named, "goal": goal_named, "expect": rows_named}
 TABLE_OPTIONS: Mapping[str, Allowed] = {"append_only": ("true", "false")}
 
 
@@ -89,7 +90,7 @@ def create_view(statement: CreateView, warehouse: Warehouse) -> str:
         except BaseException:
             step.abandon()
             raise
-        return f"view {view.name} created in {time.time() - began:.2f} s: {how_kept(form)}"
+        return f"view {view.name} created in {time.time() - began:.2f} s: {how_kept(form)}{_out_of_reach(view.name, warehouse)}"
 
 
 def preview(statement: CreateView, snapshot: Snapshot, warehouse: Warehouse) -> Compiled:
@@ -126,7 +127,21 @@ def alter_view(statement: AlterView, warehouse: Warehouse) -> str:
         step.changes.put(replace(view, options=options))
         step.done([Done("alter view", view.name, statement.text, time.time(), 0.0, step=step.id)])
         step.commit()
-        return f"view {view.name} altered: {', '.join(f'{key} = {value!r}' for key, value in _plain(statement.options).items())}"
+        told = ", ".join(f"{key} = {value!r}" for key, value in _plain(statement.options).items())
+        return f"view {view.name} altered: {told}{_out_of_reach(view.name, warehouse)}"
+
+
+def _out_of_reach(name: str, warehouse: Warehouse) -> str:
+    """A warning, if the goal of a view cannot be met as far as can be told."""
+    snapshot = warehouse.catalog.snapshot()
+    view = snapshot.view(name)
+    if not view.goal.is_paced:
+        return ""
+    try:
+        plan = planned(view, snapshot, warehouse)
+    except Unsupported:
+        return ""
+    return "" if plan.is_met else f"; {warning(view, plan)}"
 
 
 def mark(statement: Mark, warehouse: Warehouse) -> str:

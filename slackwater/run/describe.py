@@ -6,7 +6,6 @@ import datetime
 
 from slackwater.catalog import Snapshot, Table, View
 from slackwater.errors import Place, caret
-from slackwater.pace import goal_named
 from slackwater.result import Result
 from slackwater.run.compiled import compiled
 from slackwater.run.refresh import is_stale
@@ -68,13 +67,20 @@ def describe(statement: Describe, warehouse: Warehouse) -> Result:
 
 def _goals(view: str | None, warehouse: Warehouse) -> Result:
     """Every time that a trigger has asked for an answer, and whether that was there in time; newest first."""
-    rows = []
-    for done in warehouse.catalog.history(view):
-        if done.due is not None:
-            latency = round(done.at + done.seconds - done.due, 3)
-            word = "failed" if done.how == "failed" else goal_named(done.goal).word(latency)
-            rows.append((done.target, done.trigger, done.goal, _time(done.due), latency, word, done.cpu_seconds, done.how, done.reason))
-    return Result.of_rows(["view", "trigger", "goal", "due", "latency", "goal met", "cpu seconds", "how", "reason"], rows)
+    rows: list[tuple[object, ...]] = []
+    before: dict[str, float] = {}  # by view: CPU seconds of what was done since the answer before
+    for done in reversed(warehouse.catalog.history(view)):
+        if done.action == "flush":
+            before[done.target] = before.get(done.target, 0.0) + (done.cpu_seconds or 0.0)
+        elif done.due is not None:
+            spent, early = done.cpu_seconds, round(before.get(done.target, 0.0), 3)
+            beyond = round(spent + early - done.batch, 3) if spent is not None and done.batch else None
+            asked = (done.target, done.trigger, done.goal, _time(done.due), round(done.latency, 3), done.expected, done.goal_met)
+            rows.append((*asked, spent, early, beyond, done.how, done.reason))
+        if done.action == "refresh":
+            before.pop(done.target, None)
+    names = ["view", "trigger", "goal", "due", "latency", "expected", "goal met", "cpu seconds", "before", "beyond batch", "how", "reason"]
+    return Result.of_rows(names, rows[::-1])
 
 
 def _table_facts(table: Table, snapshot: Snapshot) -> list[tuple[str, str, str]]:

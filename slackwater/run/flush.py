@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,10 +43,11 @@ NO_VERSION = f"CAST(0 AS BIGINT) AS {VERSION}"  # stands in a statement until it
 
 @dataclass(frozen=True)
 class Flushed:
-    """What a flush wrote, if anything, and how it was chosen."""
+    """What a flush wrote, if anything, how it was chosen, and for which rows: of each source, how many came and how many went."""
 
     batch: Batch | None
     choice: Choice | None = None
+    moved: tuple[int, ...] = ()
 
 
 class _Statement(Protocol):
@@ -135,7 +137,12 @@ def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None) 
     now = {source: step.traces[source].version for source in path.sources}
     if seen is not None and seen == now:
         return None
-    return _flushed(path, step, view, now, lambda scratch: _statement(path, seen, now, step, learned or {}, scratch))
+    done = _flushed(path, step, view, now, lambda scratch: _statement(path, seen, now, step, learned or {}, scratch))
+    if seen is None or set(seen) != set(now):
+        return done
+    between = [step.traces[source].between(seen[source], version) for source, version in now.items()]
+    moved = ((sum(each.added_rows for each in batches), sum(each.removed_rows for each in batches)) for batches in between)
+    return replace(done, moved=tuple(itertools.chain.from_iterable(moved)))
 
 
 def flush_anew(anew: Anew, step: Step, view: str, choice: Choice) -> Flushed:

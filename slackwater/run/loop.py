@@ -4,6 +4,7 @@ What is due follows from the catalog and the clock: up to when each view was ask
 nothing is lost with the process, and a loop that was away answers what it has missed when it is back, once.
 
 Of all that is due, that view comes first whose time runs out first: if there is an order in which all are answered in time, this is one.
+What is done before a trigger, because a goal demands it, is done path by path, and not when another view would be late for it.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from typing import Any, Self
 from slackwater.catalog import Snapshot, View
 from slackwater.errors import SlackwaterError
 from slackwater.pace.goal import EAGER
+from slackwater.pace.planners import Planner, greedy
 from slackwater.pace.trigger import MARKER, ROWS
+from slackwater.run.pacing import Pacer
 from slackwater.run.progress import Answered, Working
-from slackwater.run.refresh import flush_early, is_stale, refresh
+from slackwater.run.refresh import Asked, flush_early, is_stale, refresh
 from slackwater.run.warehouse import Warehouse
 
 LONGEST = 0.5  # seconds without a look: another process may have written
@@ -42,9 +45,9 @@ class Due:
 
 
 class Loop:
-    """What is to be done now, turn by turn. It remembers nothing that the catalog would not tell another one.
+    """What is to be done now, turn by turn. It remembers nothing that is needed: what the catalog tells is enough for another one.
 
-    `right`: to write, taken for a turn that has something to do.
+    `right`: to write, taken for a turn that has something to do. `planner`: how often paths are flushed before a trigger.
     """
 
     def __init__(
@@ -52,21 +55,27 @@ class Loop:
         warehouse: Warehouse,
         clock: Callable[[], float] = time.time,
         right: Callable[[], AbstractContextManager[Any]] = nullcontext,
+        planner: Planner = greedy,
     ) -> None:
         self.warehouse = warehouse
         self.clock = clock
         self.right = right
+        self.pacer = Pacer(warehouse, clock, planner)
         self._asked: dict[tuple[str, str], float] = {}  # by view and trigger: up to when that is dealt with
         self._noticed: dict[str, float] = {}  # by view: since when there are rows enough
         self._failed: dict[str, float] = {}  # by view: when it could not be answered
         self._flushed = -1  # the step up to which all that views are eager for was flushed
+        self._waiting: dict[str, list[str]] = {}  # by view: paths that are due before its trigger
 
     def turn(self) -> float:
         """Do all that is due, and flush what need not wait. In how many seconds there will be more, as far as the clock tells."""
         with ExitStack() as held:
-            while (due := self._most_urgent()) is not None:
-                self._enter(held)
-                self._answer(due)
+            while True:
+                if (due := self._most_urgent()) is not None:
+                    self._enter(held)
+                    self._answer(due)
+                elif not self._flush_next(held):
+                    break
             self._flush_eager(held)
         return max(0.0, self._next() - self.clock())
 
@@ -112,7 +121,7 @@ class Loop:
         snapshot = self.warehouse.catalog.snapshot()
         if is_stale(view, snapshot) or view.error is not None:
             try:
-                done = refresh([view.name], self.warehouse, f"trigger {view.options['trigger']}", {view.name: due.since})[-1]
+                done = refresh([view.name], self.warehouse, f"trigger {view.options['trigger']}", {view.name: self._asked_for(due)})[-1]
             except SlackwaterError as problem:  # the disk, the store, the engine: it is worth another try
                 self._failed[view.name] = self.clock()
                 self.warehouse.tell(Working(f"{view.name} could not be answered: {problem.message}"))
@@ -121,7 +130,40 @@ class Loop:
                 self._failed[view.name] = self.clock()
             self.warehouse.tell(Answered(view.name, self.clock() - due.since, view.goal.seconds, done.error is not None))
         self._noticed.pop(view.name, None)
+        self._waiting.pop(view.name, None)
         self._asked[view.name, view.options["trigger"]] = _known_up_to(view, due.since, began)
+
+    def _asked_for(self, due: Due) -> Asked:
+        plan = self.pacer.plan(due.view.name)
+        return Asked(due.since) if plan is None else Asked(due.since, round(plan.latency, 3), round(plan.batch.final, 3))
+
+    def _flush_next(self, held: ExitStack) -> bool:
+        """Flush the next path whose share of what its trigger waits for has come; whether there was one."""
+        snapshot = self.warehouse.catalog.snapshot()
+        for view in snapshot.views:
+            if view.goal.is_paced and view.trigger.is_watched and self._is_fit(view):
+                since, until = self._asked_up_to(view), self._since(view, snapshot)
+                due = self.pacer.due(view, since, until, moved_rows(view, snapshot), snapshot)
+                waiting = self._waiting[view.name] = list(dict.fromkeys([*self._waiting.get(view.name, ()), *due]))
+                if waiting and self._has_time(view, waiting[0], snapshot):
+                    self._enter(held)
+                    flush_early([view.name], self.warehouse, f"before trigger {view.options['trigger']}", [waiting.pop(0)])
+                    return True
+        return False
+
+    def _has_time(self, view: View, path: str, snapshot: Snapshot) -> bool:
+        """Whether a path can be flushed now and all other views still be answered in time."""
+        plan = self.pacer.plan(view.name)
+        takes = plan.takes(path) if plan is not None else 0.0
+        for other in snapshot.views:
+            if other.name != view.name and not math.isinf(other.goal.seconds):
+                theirs = self.pacer.plan(other.name)
+                if theirs is not None and not theirs.is_met:
+                    continue  # it will be late in any case, and must not hold up the others
+                latest = self._since(other, snapshot) + other.goal.seconds - (theirs.latency if theirs is not None else 0.0)
+                if self.clock() + takes > latest:
+                    return False
+        return True
 
     def _is_fit(self, view: View) -> bool:
         return self.clock() - self._failed.get(view.name, -math.inf) >= AGAIN
@@ -132,7 +174,7 @@ class Loop:
             eager = [view for view in snapshot.views if view.goal.kind == EAGER and view.trigger.is_watched and is_stale(view, snapshot)]
             if eager and snapshot.number != self._flushed:
                 self._enter(held)
-                flush_early([view.name for view in eager], self.warehouse)
+                flush_early([view.name for view in eager], self.warehouse, "eager")
             self._flushed = self.warehouse.catalog.snapshot().number
 
     def _next(self) -> float:

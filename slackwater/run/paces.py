@@ -6,30 +6,37 @@ Rows are those of traces, costs what earlier flushes took (run/choice.py), arriv
 from __future__ import annotations
 
 import math
+import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from slackwater.catalog import Catalog, Done, Snapshot, View
 from slackwater.errors import Unsupported
 from slackwater.pace.estimate import estimated_sizes
-from slackwater.pace.flow import Numbers, Sizes
-from slackwater.pace.planners import greedy, uniform
+from slackwater.pace.flow import Flow, Moves, Numbers, Sizes
+from slackwater.pace.goal import FINAL, WITHIN
+from slackwater.pace.planners import Planner, greedy, uniform
 from slackwater.pace.simulate import Arriving, Paces, PathModel, Simulation, Work
-from slackwater.pace.trigger import ROWS, Trigger
+from slackwater.pace.trigger import MARKER, ROWS
 from slackwater.path import Path
 from slackwater.run.beside import guess_for
-from slackwater.run.choice import FIRST, FULL, INCREMENTAL, Guess, Learned, expected_cost
+from slackwater.run.choice import FIRST, FULL, GIVEN, INCREMENTAL, Guess, Learned, expected_cost
 from slackwater.run.compile import Compiled
+from slackwater.run.compiled import compiled
 from slackwater.run.plans import in_full
+from slackwater.run.refresh import in_order
 from slackwater.run.warehouse import Warehouse
 
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)  # of the batch work, of which a trade-off is shown
 USUAL = 0.01  # of a table's rows arrive until the next trigger, where nothing is known
 LINES = 200  # of the history of a table, by which its arrivals are expected
-A_DAY = 86400.0  # seconds, until a trigger that is not told by the clock
+A_DAY = 86400.0  # seconds, until a trigger of which nothing else is known
+SLOWEST = 0.1  # CPU seconds of a second, if refreshes took less of them
+MOST_BIASED = 50.0  # times as many rows as expected, or as few, are believed
+MARGIN = 0.7  # of the time that a goal leaves is planned for: what is expected is not what comes
 SOME = np.array([0.0, *(10.0 ** np.arange(2, 11))])  # rows, by which the cost of any number is told
 
 
@@ -66,30 +73,138 @@ def trade_off(form: Compiled, view: View | None, snapshot: Snapshot, warehouse: 
     return TradeOff(simulation, batch, tuple(points), time.perf_counter() - began)
 
 
-def simulated(form: Compiled, view: View | None, snapshot: Snapshot, warehouse: Warehouse) -> Simulation:
-    """The paths of a view between two triggers."""
-    paths = [path for path in form.paths if isinstance(path, Path)]
-    if len(paths) < len(form.paths):
+@dataclass(frozen=True)
+class Plan:
+    """How often each path of a view is flushed until its next trigger, the last time then, and what that is expected to cost."""
+
+    simulation: Simulation
+    paces: Paces
+    most: float  # CPU seconds that may be left for the trigger
+    speed: float  # CPU seconds of a second
+    planning: float  # seconds
+    times: float = 1.0  # as many rows are expected as came before
+
+    @property
+    def work(self) -> Work:
+        return self.simulation.work(self.paces)
+
+    @property
+    def batch(self) -> Work:
+        return self.simulation.work((1,) * len(self.paces))
+
+    @property
+    def is_met(self) -> bool:
+        return self.work.final <= self.most + 1e-9
+
+    @property
+    def latency(self) -> float:
+        """Seconds after the trigger until the answer is there."""
+        return self.work.final / self.speed
+
+    @property
+    def least(self) -> float:
+        """Seconds after the trigger that could be a goal."""
+        return self.work.final / (self.speed * MARGIN)
+
+    @property
+    def moving(self) -> float:
+        """Rows that are expected to come and go."""
+        return sum(table.moving for table in self.simulation.tables.values())
+
+    def pace(self, path: str) -> int:
+        return self.paces[self.simulation.index[path]]
+
+    def takes(self, path: str) -> float:
+        """Seconds that a flush of a path is expected to take."""
+        return float(self.simulation.costs(self.simulation.index[path], self.paces).max()) / self.speed
+
+
+def planned(view: View, snapshot: Snapshot, warehouse: Warehouse, planner: Planner = greedy, times: float = 1.0) -> Plan:
+    """For a view with a goal. `times` as many rows come as came before."""
+    began = time.perf_counter()
+    simulation = simulated(compiled(view.name, snapshot, warehouse), view, snapshot, warehouse, times)
+    speed = _speed(view, warehouse)
+    batch = simulation.work((1,) * len(simulation.paths)).final
+    goal = view.goal
+    most = goal.seconds * speed * MARGIN if goal.kind == WITHIN else goal.share * batch if goal.kind == FINAL else math.inf
+    paces = planner(simulation, most)
+    return Plan(simulation, paces, most, speed, time.perf_counter() - began, times)
+
+
+def _speed(view: View, warehouse: Warehouse) -> float:
+    """CPU seconds that a second of the view's refreshes takes."""
+    if warehouse.engine.is_elsewhere:
+        return 1.0  # its costs are seconds
+    lines = [line for line in warehouse.catalog.history(view.name, LINES) if line.action in ("refresh", "flush") and line.cpu_seconds]
+    seconds, cpu = (sum(getattr(line, name) for line in lines) for name in ("seconds", "cpu_seconds"))
+    return float(min(max(cpu / seconds, SLOWEST), os.cpu_count() or 1)) if seconds else 1.0
+
+
+def simulated(
+    form: Compiled,
+    view: View | None,
+    snapshot: Snapshot,
+    warehouse: Warehouse,
+    times: float = 1.0,
+    arriving: Mapping[str, Arriving] | None = None,
+) -> Simulation:
+    """The paths of a view and of all views that it reads, between two triggers.
+
+    `times` as many rows come as came before, or `arriving`, by source.
+    """
+    parts = [(compiled(each.name, snapshot, warehouse), each) for each in in_order(form.reads, snapshot)]
+    owned = [(path, owner) for part, owner in [*parts, (form, view)] for path in part.paths]
+    paths = [(path, owner) for path, owner in owned if isinstance(path, Path)]
+    if len(paths) < len(owned):
         raise Unsupported("a view that is refreshed in full has no paths to pace", hint="EXPLAIN says why it is")
-    own = {path.name for path in paths}
-    sources = dict.fromkeys(source for path in paths for source in path.sources if source not in own)
-    tables = {source: _arriving(source, view, snapshot, warehouse.catalog) for source in sources}
-    if view is not None and view.trigger.kind == ROWS:
-        tables = _scaled(tables, view.trigger.rows)
-    rows = {source: table.rows for source, table in tables.items()}
+    own = {path.name for path, _ in paths}
+    sources = dict.fromkeys(source for path, _ in paths for source in path.sources if source not in own)
+    tables = arriving or _expected(sources, view, snapshot, warehouse.catalog, times)
+    rows = {source: table.after for source, table in tables.items()}
     models = []
-    for path in paths:
+    for path, owner in paths:
         trace = snapshot.traces.get(path.name)
         sizes = estimated_sizes(path.top, rows, float(trace.rows) if trace is not None and trace.rows else None)
         rows[path.name] = sizes[path.top]
-        learned = view.learned.get(path.name, {}) if view is not None else {}
-        models.append(_model(path, sizes, learned, _guess(path, sum(rows[source] for source in path.sources), warehouse)))
+        learned = owner.learned.get(path.name, {}) if owner is not None else {}
+        model = _model(path, sizes, learned, _guess(path, sum(rows[source] for source in path.sources), warehouse))
+        models.append(replace(model, bias=_bias(model, rows, learned.get(GIVEN, ()))))
     return Simulation(models, tables)
+
+
+def _expected(sources: Iterable[str], view: View | None, snapshot: Snapshot, catalog: Catalog, times: float) -> dict[str, Arriving]:
+    """What arrives until the next trigger."""
+    interval, rows = _interval(view, catalog), _rows_until_trigger(view)
+    tables = {source: _arriving(source, interval, snapshot, catalog) for source in sources}
+    moving = sum(table.moving for table in tables.values())
+    factor = times if rows is None else times * rows / moving if moving else 0.0
+    return {source: table * factor for source, table in tables.items()}
+
+
+def _rows_until_trigger(view: View | None) -> int | None:
+    """How many rows are sure to come, or were said to."""
+    if view is None:
+        return None
+    return view.trigger.rows if view.trigger.kind == ROWS else view.expects
 
 
 def _model(path: Path, sizes: Sizes, learned: Learned, guess: Guess) -> PathModel:
     full = learned.get(FULL) or learned.get(FIRST)
     return PathModel(path.name, path.top, sizes, _priced(learned.get(INCREMENTAL), guess), _priced(full, guess))
+
+
+def _bias(model: PathModel, rows: Mapping[str, float], given: Sequence[float]) -> float:
+    """How many times as many rows flushes have given as would have been expected of them. Rows of one group may come together, for one."""
+    if len(given) != 2 * len(model.sources) + 2 or not given[0]:
+        return 1.0
+    seen, sources = given[-1] / given[0], {}
+    for number, source in enumerate(model.sources):
+        added, removed = (np.array([each / given[0]]) for each in given[1 + 2 * number : 3 + 2 * number])
+        changed = np.minimum(added, removed)
+        now = np.array([rows[source]])
+        sources[source] = Flow(np.maximum(now - added + removed, 0.0), now, Moves(added - changed, changed, removed - changed))
+    expected = float(model.flow(sources).moves.read[0])
+    return min(max(seen / expected, 1 / MOST_BIASED), MOST_BIASED) if expected > 0 else 1.0
 
 
 def _guess(path: Path, rows: float, warehouse: Warehouse) -> Guess:
@@ -101,15 +216,15 @@ def _priced(sums: Sequence[float] | None, guess: Guess) -> Callable[[Numbers], N
     return lambda rows: np.interp(rows, SOME, costs)
 
 
-def _arriving(source: str, view: View | None, snapshot: Snapshot, catalog: Catalog) -> Arriving:
+def _arriving(source: str, interval: float, snapshot: Snapshot, catalog: Catalog) -> Arriving:
     """A source, with as much to come as came before, in the time between two triggers."""
     trace = snapshot.traces.get(source)
     rows = float(trace.rows) if trace is not None else 0.0
     lines = _since_it_was_filled(catalog.history(source.partition("/")[0], LINES))
     if not lines:
-        return Arriving(rows, inserts=USUAL * rows)
+        return Arriving(rows, inserts=max(1.0, USUAL * rows))
     seconds = max(1.0, time.time() - min(line.at for line in lines))
-    share = _interval(view.trigger if view is not None else None) / seconds
+    share = interval / seconds
     added, removed = (sum(getattr(line, side) for line in lines) * share for side in ("added", "removed"))
     changed = min(added, removed)
     return Arriving(rows, added - changed, changed, removed - changed)
@@ -120,21 +235,72 @@ def _since_it_was_filled(lines: list[Done]) -> list[Done]:
     return [line for line in lines if line.added or line.removed][:-1]
 
 
-def _interval(trigger: Trigger | None) -> float:
+def _interval(view: View | None, catalog: Catalog) -> float:
     """Seconds between two triggers."""
-    if trigger is None:
+    if view is None:
         return A_DAY
-    first = trigger.next_after(time.time())
-    return A_DAY if math.isinf(first) else trigger.next_after(first) - first
+    first = view.trigger.next_after(time.time())
+    if not math.isinf(first):
+        return view.trigger.next_after(first) - first
+    asked = [line.due or 0.0 for line in catalog.history(view.name, LINES, due=True)] if view.trigger.kind == MARKER else []
+    return (asked[0] - asked[-1]) / (len(asked) - 1) if len(asked) > 1 else A_DAY
 
 
-def _scaled(tables: dict[str, Arriving], rows: int) -> dict[str, Arriving]:
-    """As many rows in all as make an answer due."""
-    moving = sum(table.inserts + 2 * table.updates + table.deletes for table in tables.values())
-    factor = rows / moving if moving else 0.0
-    return {
-        name: Arriving(table.rows, table.inserts * factor, table.updates * factor, table.deletes * factor) for name, table in tables.items()
-    }
+def shown_plan(view: View, plan: Plan) -> str:
+    """The paces of a view as lines, for people."""
+    simulation, names = plan.simulation, [path.name for path in plan.simulation.paths]
+    wide = max(4, *map(len, names))
+    lines = [
+        f"goal '{view.options.get('goal', 'batch')}', trigger '{view.options.get('trigger', 'on read')}': {_allowed(view, plan)}",
+        "",
+        f"{'path':<{wide}} {'pace':>5} {'CPU-s':>8} {'left':>8}  why",
+    ]
+    for number, name in enumerate(names):
+        work = simulation.of_path(number, plan.paces)
+        lines.append(f"{name:<{wide}} {plan.paces[number]:>5} {work.total:>8.2f} {work.final:>8.2f}  {_why(number, plan)}")
+    one = uniform(simulation, plan.most)
+    lines += [
+        "",
+        f"in all {_told(plan.work)}: {plan.latency:.2f} s after the trigger",
+        f"in one batch {_told(plan.batch)}",
+        f"with one pace for all, {one[0]}: {_told(simulation.work(one))}",
+    ]
+    if not plan.is_met:
+        lines.append(warning(view, plan))
+    return "\n".join([*lines, _shown_arriving(simulation), f"planned in {1000 * plan.planning:.0f} ms"])
+
+
+def _told(work: Work) -> str:
+    return f"{work.total:.2f} CPU-s, {work.final:.2f} of them left for the trigger"
+
+
+def _allowed(view: View, plan: Plan) -> str:
+    if math.isinf(plan.most):
+        return "all work may wait"
+    each = f", at {plan.speed:.2f} of them a second, {1 - MARGIN:.0%} to spare" if view.goal.kind == WITHIN else ""
+    return f"{plan.most:.2f} CPU-s may be left{each}"
+
+
+def _why(number: int, plan: Plan) -> str:
+    """What a path's pace is good for: what would be left if it waited, along with those that read it."""
+    if plan.paces[number] == 1:
+        return "waits for the trigger: flushed earlier it would leave no less, or less than it takes" if not math.isinf(plan.most) else ""
+    waits = list(plan.paces)
+    waits[number] = 1
+    for reader, children in enumerate(plan.simulation.children):
+        if any(waits[child] == 1 for child in children):
+            waits[reader] = 1
+    other = plan.simulation.work(tuple(waits))
+    return f"{other.final - plan.work.final:.2f} more would be left if it waited, for {plan.work.total - other.total:.2f} less in all"
+
+
+def warning(view: View, plan: Plan) -> str:
+    """That a goal cannot be met, and which one could."""
+    if view.goal.kind == WITHIN:
+        better = f"within {max(0.1, math.ceil(10 * plan.least) / 10):g} seconds"
+    else:
+        better = f"final work {min(1.0, math.ceil(100 * plan.work.final / max(plan.batch.final, 1e-9)) / 100):g}"
+    return f"{view.name} is expected to miss its goal '{view.options['goal']}': the best that it can have is '{better}'"
 
 
 def shown(found: TradeOff) -> str:
@@ -154,8 +320,12 @@ def shown(found: TradeOff) -> str:
     one = uniform(found.simulation, best.share * found.batch.final)
     told = found.simulation.work(one)
     lines += ["", f"with one pace for all of them, {one[0]}: {told.final:.2f} left, {told.total:.2f} in all"]
+    return "\n".join([*lines, _shown_arriving(found.simulation)])
+
+
+def _shown_arriving(simulation: Simulation) -> str:
     arriving = ", ".join(
         f"{name} {table.rows:,.0f} (+{table.inserts:,.0f}, ~{table.updates:,.0f}, -{table.deletes:,.0f})"
-        for name, table in found.simulation.tables.items()
+        for name, table in simulation.tables.items()
     )
-    return "\n".join([*lines, f"expected rows, and how many come, change and go until then: {arriving}"])
+    return f"expected rows, and how many come, change and go until then: {arriving}"

@@ -8,14 +8,15 @@ A view that fails stops alone: it keeps its last answer and says why. The others
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from slackwater.catalog import Answer, Done, Snapshot, Table, View
 from slackwater.errors import QueryError, SlackwaterError, WarehouseError
 from slackwater.run.anew import anew, choose_for_view, forget_far_behind, is_anew
-from slackwater.run.choice import FULL, INCREMENTAL, Choice, learn
+from slackwater.run.choice import FULL, INCREMENTAL, Choice, learn, learn_given
 from slackwater.run.compile import AnyPath, Compiled
 from slackwater.run.compiled import compiled
 from slackwater.run.cpu import cpu_seconds
@@ -27,6 +28,15 @@ from slackwater.run.warehouse import Step, Warehouse
 from slackwater.spark import EngineLost
 from slackwater.sql import relations_in
 from slackwater.trace import Unwritable
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A trigger has asked for an answer: since when it is due, after how many seconds it is expected, and what one batch would cost."""
+
+    since: float
+    expected: float | None = None
+    batch: float | None = None
 
 
 @dataclass(frozen=True)
@@ -50,8 +60,8 @@ class Refreshed:
         return f"{self.view}: {rows}; {self.flushed} of {self.paths} paths flushed in {self.seconds:.2f} s"
 
 
-def refresh(names: Iterable[str], warehouse: Warehouse, statement: str = "", due: Mapping[str, float] | None = None) -> list[Refreshed]:
-    """Refresh the named views and all that they read, in one step. `due`: since when answers are, by view."""
+def refresh(names: Iterable[str], warehouse: Warehouse, statement: str = "", due: Mapping[str, Asked] | None = None) -> list[Refreshed]:
+    """Refresh the named views and all that they read, in one step. `due`: what triggers have asked for, by view."""
     with warehouse.writing:
         step = Step(warehouse)
         try:
@@ -62,13 +72,17 @@ def refresh(names: Iterable[str], warehouse: Warehouse, statement: str = "", due
         except BaseException:
             step.abandon()
             raise
-        if warehouse.folds_in_refresh:
-            try:
-                fold_all(warehouse)
-            except WarehouseError as problem:
-                # The refresh is real and must not look as if it were not. What is not folded now, the next one folds.
-                warehouse.tell(Working(problem.message))
+        _fold_after(warehouse)
         return done
+
+
+def _fold_after(warehouse: Warehouse) -> None:
+    """What was done is real and must not look as if it were not. What cannot be folded now, the next time folds."""
+    if warehouse.folds_in_refresh:
+        try:
+            fold_all(warehouse)
+        except WarehouseError as problem:
+            warehouse.tell(Working(problem.message))
 
 
 def refresh_on_read(text: str, warehouse: Warehouse) -> None:
@@ -84,8 +98,8 @@ def refresh_on_read(text: str, warehouse: Warehouse) -> None:
                 warehouse.tell(Working(str(done)))
 
 
-def refresh_in(step: Step, view: View, statement: str, due: float | None = None) -> Refreshed:
-    """Refresh one view as part of a step that has refreshed what it reads. `due`: when a trigger has asked for that."""
+def refresh_in(step: Step, view: View, statement: str, due: Asked | None = None) -> Refreshed:
+    """Refresh one view as part of a step that has refreshed what it reads. `due`: if a trigger has asked for that."""
     began = time.time()
     form = compiled(view.name, step.before, step.warehouse)
     # Asking for CPU seconds looks at every process of the machine: not for a view that has nothing to do.
@@ -123,7 +137,7 @@ def refresh_in(step: Step, view: View, statement: str, due: float | None = None)
         answer = _answer(step, view, form)
         if current.answer is None or current.error or (answer.buffers, answer.as_of) != (current.answer.buffers, current.answer.as_of):
             fingerprints = {path.name: path.fingerprint for path in form.paths}
-            learned = {name: _learned(view, name, choices) for name in (view.name, *fingerprints)}
+            learned = {name: _learned(view, name, choices, done) for name in (view.name, *fingerprints)}
             step.changes.put(replace(current, answer=answer, error=None, fingerprints=fingerprints, learned=learned))
     if done or error is not None or due is not None:
         spent = cpu_seconds(known_for=1.0)
@@ -132,7 +146,8 @@ def refresh_in(step: Step, view: View, statement: str, due: float | None = None)
         cost = None if cpu is None or spent is None else round(spent - cpu, 3)
         line = Done("refresh", view.name, statement, began, round(seconds, 3), cost, added, removed, how, reason, step.id, _told(choices))
         if due is not None:
-            line = replace(line, due=due, trigger=view.options.get("trigger", ""), goal=view.options.get("goal", "batch"))
+            line = replace(line, due=due.since, expected=due.expected, batch=due.batch)
+            line = replace(line, trigger=view.options.get("trigger", ""), goal=view.options.get("goal", "batch"))
         step.done([line])
     return Refreshed(view.name, len(batches), len(form.paths), added, removed, seconds, error)
 
@@ -163,9 +178,14 @@ def _compute_anew(step: Step, view: View, form: Compiled, choice: Choice, done: 
         forget_far_behind(step, form, whole)
 
 
-def _learned(view: View, path: str, choices: Mapping[str, Choice]) -> dict[str, list[float]]:
-    before = view.learned.get(path, {})
-    return learn(choices[path], before) if path in choices else before
+def _learned(view: View, path: str, choices: Mapping[str, Choice], done: Mapping[str, Flushed]) -> dict[str, list[float]]:
+    known = view.learned.get(path, {})
+    if path in choices:
+        known = learn(choices[path], known)
+    if path in done and done[path].moved:
+        batch = done[path].batch
+        known = learn_given(done[path].moved, batch.rows if batch is not None else 0, known)
+    return known
 
 
 def _how(view: View, form: Compiled, choices: Mapping[str, Choice]) -> str:
@@ -197,32 +217,56 @@ def run_schedule(warehouse: Warehouse) -> None:
         if due and due == set(stale):
             refresh([view.name for view in views], warehouse, "schedule")
         elif due:
-            _flush_early({name: stale[name] for name in stale if name in due}, warehouse)
+            _flush_early({name: stale[name] for name in stale if name in due}, warehouse, "schedule")
 
 
-def flush_early(names: Iterable[str], warehouse: Warehouse) -> None:
-    """Flush what is new for the named views and all that they read; answers stay as they are. What fails, the next refresh tells."""
+def flush_early(names: Iterable[str], warehouse: Warehouse, statement: str, only: Container[str] | None = None) -> None:
+    """Flush what is new for the named views and all that they read; answers stay as they are. What fails, the next refresh tells.
+
+    `only`: these paths of them.
+    """
     with warehouse.writing:
         snapshot = warehouse.catalog.snapshot()
         stale = stale_paths(in_order(names, snapshot), snapshot, warehouse)
-        if stale:
-            _flush_early(stale, warehouse)
+        wanted = {name: found for name, found in stale.items() if only is None or name in only}
+        if wanted:
+            _flush_early(wanted, warehouse, statement)
+            _fold_after(warehouse)
 
 
-def _flush_early(paths: Mapping[str, tuple[AnyPath, View]], warehouse: Warehouse) -> None:
+def _flush_early(paths: Mapping[str, tuple[AnyPath, View]], warehouse: Warehouse, statement: str) -> None:
     step = Step(warehouse)
     try:
-        failed: set[str] = set()
-        for path, view in paths.values():
-            if view.name not in failed:
-                try:
-                    flush(path, step, view.name, view.learned.get(path.name))
-                except SlackwaterError:
-                    failed.add(view.name)
+        for view in dict.fromkeys(view.name for _, view in paths.values()):
+            _flush_of_view(step, step.before.view(view), [path for path, of in paths.values() if of.name == view], statement)
         step.commit()
     except BaseException:
         step.abandon()
         raise
+
+
+def _flush_of_view(step: Step, view: View, paths: Sequence[AnyPath], statement: str) -> None:
+    """Some paths of a view, as part of a step, and what that has taught."""
+    if any(view.fingerprints.get(path.name, path.fingerprint) != path.fingerprint for path in paths):
+        return  # what they kept was written for another plan: a refresh begins anew
+    began, cpu = time.time(), cpu_seconds()
+    done: dict[str, Flushed] = {}
+    with contextlib.suppress(SlackwaterError):
+        for path in paths:
+            flushed = flush(path, step, view.name, view.learned.get(path.name))
+            if flushed is not None:
+                done[path.name] = flushed
+    if not done:
+        return
+    choices = {path: flushed.choice for path, flushed in done.items() if flushed.choice is not None}
+    step.changes.put(replace(view, learned={**view.learned, **{path: _learned(view, path, choices, done) for path in done}}))
+    added, removed = (sum(getattr(each.batch, side, 0) for each in done.values()) for side in ("added_rows", "removed_rows"))
+    spent = cpu_seconds(known_for=1.0)
+    cost = None if cpu is None or spent is None else round(spent - cpu, 3)
+    seconds = round(time.time() - began, 3)
+    ways = {choice.how for choice in choices.values()}
+    how = FULL if ways <= {FULL} else "partly in full" if FULL in ways else INCREMENTAL
+    step.done([Done("flush", view.name, statement, began, seconds, cost, added, removed, how, "", step.id, _told(choices))])
 
 
 def in_order(names: Iterable[str], snapshot: Snapshot) -> list[View]:

@@ -138,6 +138,10 @@ class Warehouse:
             finally:
                 self.lend()
 
+    def check_writable(self) -> None:
+        if not self.writable:
+            raise WarehouseError("this session only reads", hint="connect without read_only=True to change anything")
+
     def tell(self, event: Event) -> None:
         for listener in self.listeners:
             listener(event)
@@ -155,8 +159,7 @@ class Step:
     """
 
     def __init__(self, warehouse: Warehouse) -> None:
-        if not warehouse.writable:
-            raise WarehouseError("this session only reads", hint="connect without read_only=True to change anything")
+        warehouse.check_writable()
         self.warehouse = warehouse
         self.id = new_step_id()
         self.before: Snapshot = warehouse.catalog.snapshot()

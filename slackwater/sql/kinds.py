@@ -184,9 +184,9 @@ class Describe(Statement):
 
 @dataclass(frozen=True)
 class Explain(Statement):
-    """EXPLAIN PLAN | DELTA | PATHS | TRADEOFF | SPARK of a view, a query, or a view that is to be created (`create`, with its `query`)."""
+    """EXPLAIN PLAN | DELTA | PATHS | TRADEOFF | PACES | SPARK of a view, a query, or a view to be created (`create`, with its `query`)."""
 
-    what: Literal["plan", "delta", "paths", "tradeoff", "spark"] = "plan"
+    what: Literal["plan", "delta", "paths", "tradeoff", "paces", "spark"] = "plan"
     view: Piece | None = None
     query: Piece | None = None
     create: CreateView | None = None

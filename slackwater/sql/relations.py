@@ -51,7 +51,8 @@ def quoted(name: str) -> str:
 def _reference(name: str, written: str, has_alias: bool, sampled: bool) -> str:
     if has_alias:
         return quoted(name)
-    aliased = f"{quoted(name)} AS {written}"
+    # What is a plain name to one engine may be a word of the language to another.
+    aliased = f"{quoted(name)} AS {written if written.startswith('`') else quoted(written)}"
     # The alias would have to stand behind TABLESAMPLE (...); in parentheses it may stand before it.
     return f"({aliased})" if sampled else aliased
 

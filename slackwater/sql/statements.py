@@ -136,13 +136,15 @@ def describe(cursor: Cursor) -> Describe:
 
 def explain(cursor: Cursor) -> Explain:
     cursor.expect("EXPLAIN")
-    what: Literal["plan", "delta", "paths", "tradeoff", "spark"] = "plan"
+    what: Literal["plan", "delta", "paths", "tradeoff", "paces", "spark"] = "plan"
     if cursor.accept("DELTA"):
         what = "delta"
     elif cursor.accept("PATHS"):
         what = "paths"
     elif cursor.accept("TRADEOFF"):
         what = "tradeoff"
+    elif cursor.accept("PACES"):
+        what = "paces"
     elif cursor.accept("SPARK"):
         what = "spark"
     else:
@@ -151,6 +153,8 @@ def explain(cursor: Cursor) -> Explain:
         cursor.accept("MATERIALIZED")
         cursor.accept("VIEW")
         return cursor.finish(Explain(cursor.text, what, cursor.name("the view")))
+    if what == "paces":
+        raise cursor.error("expected VIEW and a name", "write EXPLAIN TRADEOFF for a query that is no view yet")
     if cursor.sees("CREATE"):
         made = create(cursor)
         if isinstance(made, CreateTable):
@@ -160,7 +164,7 @@ def explain(cursor: Cursor) -> Explain:
         message = f"EXPLAIN {cursor.word()} is not supported"
         raise unsupported(cursor, cursor.start, message, "write EXPLAIN SPARK for the engine's own plan")
     if cursor.word() not in QUERY_WORDS:
-        near = did_you_mean(cursor.word(), ["delta", "paths", "plan", "spark", "tradeoff", "view"])
+        near = did_you_mean(cursor.word(), ["delta", "paces", "paths", "plan", "spark", "tradeoff", "view"])
         raise cursor.error("expected VIEW and a name, a query, or CREATE MATERIALIZED VIEW", near)
     return Explain(cursor.text, what, None, cursor.query())
 

@@ -21,6 +21,7 @@ import pytest
 
 import slackwater
 from slackwater.catalog import Catalog, Changes, Lease, Snapshot
+from slackwater.catalog.catalog import FORMAT
 from slackwater.cli.main import main
 from slackwater.errors import WarehouseError
 from slackwater.run import warehouse
@@ -238,7 +239,7 @@ def test_another_format_is_recognised_and_left_alone(path: Path, sail_session: A
         db.execute("UPDATE meta SET value = '0' WHERE key = 'format'")
         db.execute("DROP TABLE lease")
     for read_only in (True, False):
-        with pytest.raises(WarehouseError, match="has format 0, this release reads format 5") as caught:
+        with pytest.raises(WarehouseError, match=f"has format 0, this release reads format {FORMAT}") as caught:
             slackwater.connect(path, engine=sail_session, read_only=read_only)
         assert "release that wrote it" in str(caught.value.hint)
     assert "format 0" in cli("check", path).stdout

@@ -18,23 +18,7 @@ from slackwater.run import loop as loops
 from slackwater.run.loop import Loop
 from slackwater.run.progress import Answered
 from tests.batch import talking_to
-
-NOON = 1_800_000_000.0  # a whole multiple of ten minutes
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.now = NOON
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    found = Clock()
-    monkeypatch.setattr(time, "time", found)
-    return found
+from tests.clock import Clock
 
 
 @pytest.fixture
@@ -254,6 +238,12 @@ def test_a_loop_ends_with_its_session(sail_session: Any, tmp_path: Path) -> None
         db.insert("orders", [(1, "EU", 1)])
         db.close()
     assert not any(thread.name == "slackwater-loop" for thread in threading.enumerate())
+
+
+def test_who_only_reads_cannot_answer(plain: Session, sail_session: Any, tmp_path: Path) -> None:
+    place = plain._warehouse.files.root
+    with slackwater.connect(place, engine=sail_session, read_only=True) as reader, pytest.raises(WarehouseError, match="only reads"):
+        reader.running()
 
 
 def test_the_right_to_write_can_be_lent_and_taken_back(sail_session: Any, tmp_path: Path) -> None:

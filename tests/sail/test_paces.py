@@ -9,6 +9,7 @@ import pytest
 from bench import tpch
 from slackwater import Session
 from slackwater.errors import Unsupported
+from slackwater.pace.simulate import Arriving
 from slackwater.run.compiled import compiled
 from slackwater.run.paces import SHARES, simulated, trade_off
 
@@ -45,6 +46,26 @@ def test_what_has_arrived_tells_what_will(db: Session) -> None:
     assert found.points[0].paces == (1, 1) and found.batch.final == found.batch.total > 0
     finals = [point.work.final for point in found.points]
     assert finals == sorted(finals, reverse=True)
+
+
+def test_rows_of_a_group_that_come_together_are_expected_to(db: Session) -> None:
+    db.sql("CREATE TABLE lines (number BIGINT, part INT, amount INT)")
+    db.sql("CREATE MATERIALIZED VIEW orders WITH (trigger = 'manual') AS SELECT number, sum(amount) AS total FROM lines GROUP BY number")
+
+    def expected() -> float:
+        """Rows that a flush is expected to give for ten orders more."""
+        snapshot = db._warehouse.catalog.snapshot()
+        form = compiled("orders", snapshot, db._warehouse)
+        arriving = {"lines": Arriving(float(snapshot.traces["lines"].rows), inserts=50.0)}
+        return float(simulated(form, snapshot.view("orders"), snapshot, db._warehouse, arriving=arriving).given(0, (1,))[0])
+
+    db.insert("lines", [(number, part, 1) for number in range(1000) for part in range(5)])
+    for first in range(1000, 1080, 10):
+        db.insert("lines", [(number, part, 1) for number in range(first, first + 10) for part in range(5)])
+        if first == 1000:
+            blind = expected()
+        db.sql("REFRESH VIEW orders")
+    assert blind > 30 and 8 < expected() < 15  # lines that are thrown to orders at random would touch nearly as many of them
 
 
 def test_a_view_without_paths_has_nothing_to_weigh(db: Session) -> None:

@@ -594,17 +594,17 @@ def test_a_relation_knows_its_alias() -> None:
 @pytest.mark.parametrize(
     ("query", "renamed"),
     [
-        ("SELECT orders.id FROM orders", "SELECT orders.id FROM `orders@5` AS orders"),
+        ("SELECT orders.id FROM orders", "SELECT orders.id FROM `orders@5` AS `orders`"),
         ("SELECT o.id FROM Orders  o -- all", "SELECT o.id FROM `Orders@5`  o -- all"),
         ("SELECT * FROM `my orders`", "SELECT * FROM `my orders@5` AS `my orders`"),
-        ("SELECT * FROM a JOIN b USING (id)", "SELECT * FROM `a@5` AS a JOIN `b@5` AS b USING (id)"),
-        ("WITH a AS (SELECT * FROM a) SELECT * FROM a", "WITH a AS (SELECT * FROM `a@5` AS a) SELECT * FROM a"),
-        ("SELECT * FROM a TABLESAMPLE (5 ROWS)", "SELECT * FROM (`a@5` AS a) TABLESAMPLE (5 ROWS)"),
-        ("SELECT * FROM a PIVOT (sum(x) FOR y IN (1))", "SELECT * FROM `a@5` AS a PIVOT (sum(x) FOR y IN (1))"),
-        ("x IN (SELECT y FROM a)", "x IN (SELECT y FROM `a@5` AS a)"),
+        ("SELECT * FROM a JOIN b USING (id)", "SELECT * FROM `a@5` AS `a` JOIN `b@5` AS `b` USING (id)"),
+        ("WITH a AS (SELECT * FROM a) SELECT * FROM a", "WITH a AS (SELECT * FROM `a@5` AS `a`) SELECT * FROM a"),
+        ("SELECT * FROM a TABLESAMPLE (5 ROWS)", "SELECT * FROM (`a@5` AS `a`) TABLESAMPLE (5 ROWS)"),
+        ("SELECT * FROM a PIVOT (sum(x) FOR y IN (1))", "SELECT * FROM `a@5` AS `a` PIVOT (sum(x) FOR y IN (1))"),
+        ("x IN (SELECT y FROM a)", "x IN (SELECT y FROM `a@5` AS `a`)"),
         ("SELECT * FROM keep", "SELECT * FROM keep"),
-        ("SELECT 'a' FROM a -- a", "SELECT 'a' FROM `a@5` AS a -- a"),
-        ("SELECT 'ä€😀' FROM a", "SELECT 'ä€😀' FROM `a@5` AS a"),
+        ("SELECT 'a' FROM a -- a", "SELECT 'a' FROM `a@5` AS `a` -- a"),
+        ("SELECT 'ä€😀' FROM a", "SELECT 'ä€😀' FROM `a@5` AS `a`"),
     ],
 )
 def test_relations_are_exchanged_and_nothing_else(query: str, renamed: str) -> None:

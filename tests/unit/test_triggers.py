@@ -75,11 +75,17 @@ def test_a_goal_says_how_soon_after() -> None:
     assert goal_named("batch") == Goal("batch") and goal_named("Eager") == Goal("eager")
     five = goal_named("within 5 seconds")
     assert five == Goal("within", 5.0) and goal_named("within 1 minute").seconds == 60
-    assert [five.word(latency) for latency in (0.1, 5.0, 5.1)] == ["met", "met", "missed"]
-    assert goal_named("batch").word(1e6) == ""
+    assert [five.word(latency, None) for latency in (0.1, 5.0, 5.1)] == ["met", "met", "missed"]
+    assert goal_named("batch").word(1e6, None) == ""
+    tenth = goal_named("final work 0.1")
+    assert tenth == Goal("final work", share=0.1) and [tenth.word(1e6, share) for share in (None, 0.1, 0.2)] == ["", "met", "missed"]
+    assert [goal_named(text).is_paced for text in ("batch", "within 1 second", "final work 1", "eager")] == [False, True, True, False]
 
 
-@pytest.mark.parametrize("text", ["soon", "within", "within 5", "within 5 parsecs", "5 seconds", ""])
+@pytest.mark.parametrize(
+    "text",
+    ["soon", "within", "within 5", "within 5 parsecs", "5 seconds", "", "final work", "final work 0", "final work 2", "final work nan"],
+)
 def test_a_goal_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(QueryError):
         goal_named(text)

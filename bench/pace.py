@@ -1,0 +1,323 @@
+"""What it costs to have an answer soon after its trigger: planners against each other, each run for real.
+
+All rows of TPC-H arrive between two triggers, at a steady rate, as in Tang, Thrifty Query Processing, 3.4. A cell is a query, a constraint
+and a planner: of the work that one batch would do after the trigger, only such a share may be left for it. Planners know what earlier
+runs of the query took, and how many rows they had; then the loop of `slackwater run` flushes paths as they say while the rows arrive. Every
+answer is compared with recomputing. Inserts are not counted.
+
+Cells whose paces agree are run once. What is measured is kept below bench/results, with its commit, and not measured again.
+
+    python -m bench.pace                                                        Sail, SF 1, all queries: hours; it can be given some
+    python -m bench.pace --queries q15 q17 --constraints 0.2 0.05 --minutes 30
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pyarrow as pa
+
+import slackwater
+from bench import tpch
+from bench.measure import RESULTS, commit, geometric_mean, report
+from bench.refresh import check_answer
+from slackwater.pace.planners import PLANNERS
+from slackwater.pace.simulate import Arriving, Paces, Simulation
+from slackwater.run.compiled import compiled
+from slackwater.run.cpu import cpu_seconds
+from slackwater.run.loop import Loop
+from slackwater.run.paces import simulated
+from slackwater.run.progress import Event, FlushDone
+from slackwater.run.warehouse import Step
+from slackwater.sql import relations_in
+from tests.oracle import without_limit
+
+SLICES = 100  # in which rows arrive
+CONSTRAINTS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)
+COMPARED = ("greedy", "uniform", "leaf")
+CALIBRATED = (1, 6, 40)  # the paces of runs from which costs are learned
+BATCHES = 3  # runs of one batch, of which the median counts
+# Those of the document that are not fully incrementable: aggregates that are joined or aggregated again, outer, semi and anti joins.
+PARTLY = ("q2", "q11", "q13", "q15", "q16", "q17", "q18", "q20", "q21", "q22", "agg_join", "outer")
+# What the document adds to TPC-H in words: an aggregate that is joined with a table, and a left join of what two equal joins give.
+OWN = {
+    "agg_join": """
+        SELECT c_nationkey, count(*) AS customers, sum(spent) AS spent
+        FROM customer JOIN (SELECT o_custkey, sum(o_totalprice) AS spent FROM orders GROUP BY o_custkey) ON c_custkey = o_custkey
+        WHERE spent > 2000000 GROUP BY c_nationkey""",
+    "outer": """
+        SELECT o_orderpriority, count(*) AS orders, count(l_orderkey) AS lines, sum(l_quantity) AS quantity
+        FROM orders JOIN customer ON o_custkey = c_custkey LEFT JOIN lineitem ON o_orderkey = l_orderkey AND l_shipmode = 'AIR'
+        WHERE c_mktsegment = 'BUILDING' GROUP BY o_orderpriority""",
+}
+
+# How far the document's own estimates were from what came, at pace 100 (its table 3.1).
+STATED = {
+    "q2": -0.155, "q11": -0.286, "q13": 0.417, "q15": -0.091, "q16": -0.368,
+    "q17": 0.074, "q18": -0.001, "q20": -0.034, "q21": -0.02, "q22": 0.029,
+}  # fmt: skip
+
+Learned = dict[str, dict[str, list[float]]]
+
+
+@dataclass
+class Run:
+    """One interval between two triggers, in CPU seconds and seconds."""
+
+    total: float  # of all flushes
+    final: float  # of those after the trigger
+    latency: float
+    rows: dict[str, list[int]] = field(default_factory=dict)  # by path: what each flush gave
+    commit: str | None = None
+
+
+class Bench:
+    """The data, and an engine on which runs have warehouses of their own."""
+
+    def __init__(self, engine: str, scale_factor: float, folder: Path) -> None:
+        self.texts = {**tpch.queries(scale_factor), **OWN}
+        self._data = tpch.load(scale_factor)
+        self._folder = folder
+        self._keeper = slackwater.connect(folder / "keeper", engine=engine)  # the engine lives as long as this
+        self.engine: Any = self._keeper._warehouse.engine.spark if engine == "sail" else engine
+
+    def tables(self, name: str) -> list[str]:
+        """Those that a query reads."""
+        return list(dict.fromkeys(found.name.lower() for found in relations_in(self.texts[name]) if found.name.lower() in tpch.TABLES))
+
+    def run(self, name: str, paces: Paces | None, learned: Learned) -> tuple[Run, Learned, Simulation]:
+        """Let all rows arrive, at these paces (None: in one batch), with what is known of costs. What it took, and what it has taught."""
+        place = self._folder / "warehouse"
+        shutil.rmtree(place, ignore_errors=True)
+        with slackwater.connect(place, engine=self.engine, folding="refresh") as db:
+            tables = {table: self._data[table] for table in self.tables(name)}
+            rows = sum(map(len, tables.values()))
+            for table in tables:
+                db.sql(tpch.TABLES[table].create)
+            db.sql(f"CREATE MATERIALIZED VIEW {name} WITH (trigger = 'every {rows} rows', goal = 'final work 1') AS {self.texts[name]}")
+            _teach(db, name, learned)
+            run = self._arrive(db, name, tables, paces)
+            view, batch = db.sql(f"SELECT * FROM {name}").to_arrow(), db.recompute(name).to_arrow()
+            check_answer(name, view, batch, partial(self._without_limit, db, name), f"{name} at {paces}")
+            snapshot = db._warehouse.catalog.snapshot()
+            after = snapshot.view(name)
+            arriving = {table: Arriving(0.0, inserts=float(len(found))) for table, found in tables.items()}
+            form = compiled(name, snapshot, db._warehouse)
+            simulation = simulated(form, after, snapshot, db._warehouse, arriving=arriving)
+            return run, after.learned, simulation
+
+    def _arrive(self, db: slackwater.Session, name: str, tables: dict[str, pa.Table], paces: Paces | None) -> Run:
+        run = Run(0.0, 0.0, 0.0, commit=commit())
+        committed: list[tuple[float, float]] = []  # of a turn
+
+        def note(event: Event) -> None:
+            if isinstance(event, FlushDone):
+                run.rows.setdefault(event.path, []).append(event.added + event.removed)
+
+        db.on_progress(note)
+        loop = Loop(db._warehouse, planner=lambda simulation, most: paces or (1,) * len(simulation.paths))
+        every = SLICES if paces else 1
+        for number in range(every):
+            for table, rows in tables.items():
+                first, last = number * len(rows) // every, (number + 1) * len(rows) // every
+                if last > first:
+                    db.insert(table, rows.slice(first, last - first))
+            committed.clear()
+            db._warehouse.on_commit.append(lambda: committed.append((_cpu(), time.monotonic())))
+            began, started = _cpu(), time.monotonic()
+            loop.turn()
+            db._warehouse.on_commit.pop()
+            run.total += _cpu() - began
+        run.final, run.latency = committed[0][0] - began, committed[0][1] - started
+        return run
+
+    def _without_limit(self, db: slackwater.Session, name: str) -> pa.Table:
+        return db.sql(without_limit(self.texts[name])).to_arrow()
+
+
+def _cpu() -> float:
+    return cpu_seconds() or 0.0
+
+
+def _teach(db: slackwater.Session, name: str, learned: Learned) -> None:
+    """Let a view know what its flushes cost."""
+    with db._warehouse.writing:
+        step = Step(db._warehouse)
+        step.changes.put(replace(step.before.view(name), learned=learned))
+        step.commit()
+
+
+def _merged(found: Sequence[Learned]) -> Learned:
+    """What several runs have taught: sums of the same kind add up."""
+    merged: Learned = {}
+    for learned in found:
+        for path, ways in learned.items():
+            for way, sums in ways.items():
+                before = merged.setdefault(path, {}).get(way, [0.0] * len(sums))
+                merged[path][way] = [a + b for a, b in zip(before, sums, strict=True)]
+    return merged
+
+
+class Matrix:
+    """All cells: those that were measured, and the others."""
+
+    def __init__(self, bench: Bench, engine: str, scale_factor: float, deadline: float) -> None:
+        self._bench = bench
+        self._deadline = deadline
+        RESULTS.mkdir(exist_ok=True)
+        self._file = RESULTS / f"pace-{engine}-{scale_factor:g}.json"
+        self._known: dict[str, Any] = json.loads(self._file.read_text()) if self._file.exists() else {}
+
+    def query(self, name: str, constraints: Sequence[float]) -> Iterator[dict[str, Any]]:
+        """The cells of a query, as far as time allows."""
+        if f"{name}|learned" not in self._known:
+            if time.monotonic() > self._deadline:
+                return
+            self._calibrate(name)
+        learned: Learned = self._known[f"{name}|learned"]
+        batch = Run(**self._known[f"{name}|batch"])
+        # The simulation needs a warehouse that has the paths: a batch more.
+        _, _, simulation = self._bench.run(name, None, learned)
+        self._keep(f"{name}|paths", len(simulation.paths))
+        lazy = simulation.work((1,) * len(simulation.paths))
+        for constraint in constraints:
+            for planner in COMPARED:
+                began = time.perf_counter()
+                paces = PLANNERS[planner](simulation, constraint * lazy.final)
+                planning = time.perf_counter() - began
+                work = simulation.work(paces)
+                run = batch if set(paces) == {1} else self._cell(name, paces, learned)
+                if run is None:
+                    return
+                yield {
+                    "query": name, "constraint": constraint, "planner": planner, "paces": paces, "planning_ms": 1000 * planning,
+                    "told_infeasible": work.final > constraint * lazy.final + 1e-9,
+                    "expected": work.final / lazy.final, "expected_total": work.total / lazy.total,
+                    "final": run.final / batch.final, "latency": run.latency / batch.latency,
+                    "total": run.total, "additional": run.total - batch.total, "batch": batch.total,
+                }  # fmt: skip
+
+    def estimate_error(self, name: str) -> float | None:
+        """Of a query, at the highest pace."""
+        learned: Learned = self._known.get(f"{name}|learned", {})
+        paths = self._known.get(f"{name}|paths")
+        if not learned or paths is None or (run := self._cell(name, (SLICES,) * paths, learned)) is None:
+            return None
+        return estimate_error(run, self._bench.run(name, None, learned)[2], SLICES)
+
+    def _cell(self, name: str, paces: Paces, learned: Learned) -> Run | None:
+        key = f"{name}|{','.join(map(str, paces))}"
+        if key not in self._known:
+            if time.monotonic() > self._deadline:
+                return None
+            run, _, _ = self._bench.run(name, paces, learned)
+            self._keep(key, asdict(run))
+        return Run(**self._known[key])
+
+    def _calibrate(self, name: str) -> None:
+        taught: list[Learned] = []
+        for pace in CALIBRATED:
+            paths = len(self._bench.run(name, None, {})[2].paths) if pace > 1 else 0
+            _, learned, _ = self._bench.run(name, (pace,) * paths if paths else None, _merged(taught))
+            taught.append(learned)
+        learned = _merged(taught)
+        batches = [self._bench.run(name, None, learned)[0] for _ in range(BATCHES)]
+        middle = replace(batches[0], **{what: median(getattr(each, what) for each in batches) for what in ("total", "final", "latency")})
+        self._known[f"{name}|batch"] = asdict(middle)
+        self._keep(f"{name}|learned", learned)
+
+    def _keep(self, key: str, what: object) -> None:
+        self._known[key] = what
+        self._file.write_text(json.dumps(self._known))
+
+
+def estimate_error(run: Run, simulation: Simulation, pace: int) -> float:
+    """By how much more rows were expected of all flushes, at one pace for all paths, than they gave."""
+    paces = (pace,) * len(simulation.paths)
+    expected = sum(float(simulation.given(number, paces).sum()) for number in range(len(paces)))
+    seen = sum(map(sum, run.rows.values()))
+    return expected / seen - 1 if seen else 0.0
+
+
+def figures(cells: list[dict[str, Any]], prefix: str) -> dict[str, Any]:
+    """What all cells say together."""
+    least: dict[tuple[str, float], float] = {}
+    for cell in cells:
+        key = cell["query"], cell["constraint"]
+        least[key] = min(least.get(key, float("inf")), cell["final"])
+    ours = [cell for cell in cells if cell["planner"] == "greedy" and cell["constraint"] < 1]
+    met = [cell for cell in ours if cell["final"] <= cell["constraint"]]
+    told = [
+        cell
+        for cell in ours
+        if cell not in met and cell["told_infeasible"] and least[cell["query"], cell["constraint"]] > cell["constraint"]
+    ]
+    uniform = {(cell["query"], cell["constraint"]): cell for cell in cells if cell["planner"] == "uniform"}
+    ratios: dict[str, list[float]] = {}
+    for cell in ours:
+        other = uniform.get((cell["query"], cell["constraint"]))
+        if other is not None and other["additional"] > 0.01 * other["batch"]:
+            ratios.setdefault(cell["query"], []).append(max(cell["additional"], 0.01 * cell["batch"]) / other["additional"])
+    partly = {name: geometric_mean(found) for name, found in ratios.items() if name in PARTLY}
+    others = [one for name, found in ratios.items() if name not in PARTLY for one in found]
+    met_by_uniform = [cell for cell in uniform.values() if cell["constraint"] < 1 and cell["final"] <= cell["constraint"]]
+    return {
+        f"{prefix}goals_met": round((len(met) + len(told)) / len(ours), 3) if ours else None,
+        f"{prefix}told_infeasible": len(told),
+        f"{prefix}cells": len(ours),
+        f"{prefix}goals_met_by_uniform": round(len(met_by_uniform) / len(ours), 3) if ours else None,
+        f"{prefix}additional_cpu_vs_uniform": round(geometric_mean(partly.values()), 3) if partly else None,
+        f"{prefix}additional_cpu_vs_uniform_best": round(min(partly.values()), 3) if partly else None,
+        f"{prefix}additional_cpu_vs_uniform_others": round(geometric_mean(others), 3) if others else None,
+        f"{prefix}planning_ms_max": round(max((cell["planning_ms"] for cell in ours), default=0.0)),
+    }
+
+
+def _line(cell: dict[str, Any]) -> str:
+    """A cell, for people."""
+    word = "met" if cell["final"] <= cell["constraint"] else "told" if cell["told_infeasible"] else "missed"
+    more = cell["batch"] * (cell["expected_total"] - 1)
+    return (
+        f"{cell['query']:<9} {cell['constraint']:>5g} {cell['planner']:<8} "
+        f"final {cell['final']:5.2f} (expected {cell['expected']:5.2f}) {word:<6} "
+        f"latency {cell['latency']:5.2f}  {cell['additional']:+7.2f} CPU-s (expected {more:+7.2f}) to {cell['batch']:.2f}  "
+        f"paces {' '.join(map(str, cell['paces']))}"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--scale-factor", type=float, default=1, help="default %(default)s")
+    parser.add_argument("--engine", default="sail", help="sail (default) or spark")
+    parser.add_argument("--queries", nargs="+", default=[*tpch.QUERIES, *OWN], help="default: all")
+    parser.add_argument("--constraints", nargs="+", type=float, default=CONSTRAINTS, help="default: %(default)s")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no other run after so many; the next call goes on")
+    options = parser.parse_args()
+    deadline = time.monotonic() + 60 * options.minutes
+    cells: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="slackwater-bench-") as folder:
+        matrix = Matrix(Bench(options.engine, options.scale_factor, Path(folder)), options.engine, options.scale_factor, deadline)
+        for name in options.queries:
+            for cell in matrix.query(name, options.constraints):
+                cells.append(cell)
+                print(_line(cell), flush=True)
+        errors = {name: matrix.estimate_error(name) for name in options.queries if name in STATED}
+    for name, error in errors.items():
+        print(f"{name:<9} rows expected at pace {SLICES}: {'not run' if error is None else f'{error:+.1%}'}, stated {STATED[name]:+.1%}")
+    found = figures(cells, "" if options.engine == "spark" else f"{options.engine}_")
+    found["estimate_error"] = {name: round(error, 3) for name, error in errors.items() if error is not None}
+    report("pace", found, details={"cells": cells})
+
+
+if __name__ == "__main__":
+    main()
