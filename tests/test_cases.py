@@ -27,6 +27,8 @@ def name_of(case: Case) -> str:
 # `make conformance` runs all.
 EVERY = int(os.environ.get("SLACKWATER_EVERY", "6"))
 SCHEDULES = ["lazy", "eager", "random"]
+# Spark generates and compiles code for every statement, which takes longer than to run it over a few rows.
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 def on(engine: str) -> list[Case]:
@@ -50,6 +52,15 @@ def schedules() -> list[tuple[Case, str]]:
 def folded_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cases have few steps: every refresh folds all that it may."""
     monkeypatch.setattr("slackwater.trace.ranges.BATCHES", 2)
+
+
+@pytest.fixture(autouse=True)
+def interpreted(request: pytest.FixtureRequest, spark_place: str) -> None:
+    """Let Spark compile only where all cases are asked of the one that users have, in this process."""
+    if "spark_session" in request.fixturenames and (EVERY > 1 or spark_place != "local"):
+        conf = request.getfixturevalue("spark_session").conf
+        for name, value in INTERPRETED.items():
+            conf.set(name, value)
 
 
 @pytest.mark.parametrize(("case", "schedule"), schedules(), ids=lambda value: value if isinstance(value, str) else name_of(value))
