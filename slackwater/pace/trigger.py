@@ -6,6 +6,8 @@ every 10 minutes    at whole multiples of it, by the clock: ten past, twenty pas
 every 1000 rows     when so many have arrived or left in the tables that the view rests on
 cron 0 6 * * 1-5    at the times of a crontab line, in UTC
 marker loaded       when MARK loaded says that the data are complete
+
+every 10 minutes of orders.at    when a row arrives whose time is in a later window of ten minutes than any before: those are complete then
 """
 
 from __future__ import annotations
@@ -20,23 +22,25 @@ from cronsim import CronSim, CronSimError
 
 from slackwater.errors import QueryError
 
-ON_READ, MANUAL, EVERY, ROWS, CRON, MARKER = "on read", "manual", "every", "rows", "cron", "marker"
+ON_READ, MANUAL, EVERY, ROWS, WINDOW, CRON, MARKER = "on read", "manual", "every", "rows", "window", "cron", "marker"
 UNITS = {"second": 1.0, "minute": 60.0, "hour": 3600.0, "day": 86400.0}
-EXAMPLES = "'on read', 'manual', 'every 10 minutes', 'every 1000 rows', 'cron 0 6 * * *' or 'marker loaded'"
-_EVERY = re.compile(r"every (?:(\S+) )?([a-z]+)")
+EXAMPLES = "'on read', 'manual', 'every 10 minutes', 'every 1000 rows', 'every hour of orders.at', 'cron 0 6 * * *' or 'marker loaded'"
+_EVERY = re.compile(r"every (?:(\S+) )?([a-z]+)(?: of (\w+)\.(\w+))?")
 _TIME = re.compile(r"(\d+(?:\.\d+)?|\.\d+) ?([a-z]+)")
 _NAME = re.compile(r"[a-z_]\w*")
 
 
 @dataclass(frozen=True)
 class Trigger:
-    """What makes an answer due. `seconds`, `rows`, `cron` or `marker` says how often, by its kind."""
+    """What makes an answer due. `seconds`, `rows`, `cron` or `marker` says how often, by its kind; `table` and `column`, by whose times."""
 
     kind: str
     seconds: float = 0.0
     rows: int = 0
     cron: str = ""
     marker: str = ""
+    table: str = ""
+    column: str = ""
 
     @property
     def is_watched(self) -> bool:
@@ -66,13 +70,13 @@ def trigger_named(text: str) -> Trigger:
     every = _EVERY.fullmatch(words)
     if every is None:
         raise QueryError(f"there is no trigger '{text}'", hint=f"it may be {EXAMPLES}")
-    count, unit = every[1], every[2]
-    if unit in ("row", "rows"):
+    count, unit, table, column = every.groups(default="")
+    if unit in ("row", "rows") and not table:
         return Trigger(ROWS, rows=_whole(count or "1", text, "every 1000 rows"))
     seconds = seconds_of(f"{count or 1} {unit}", text)
     if seconds < 0.1:
         raise QueryError(f"'{text}' is more often than can be", hint="write a tenth of a second or more")
-    return Trigger(EVERY, seconds=seconds)
+    return Trigger(WINDOW if table else EVERY, seconds=seconds, table=table, column=column)
 
 
 def rows_named(text: str) -> int:

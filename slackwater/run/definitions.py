@@ -18,6 +18,7 @@ from slackwater.run.paces import planned, warning
 from slackwater.run.reading import readable
 from slackwater.run.refresh import refresh_in, refresh_on_read
 from slackwater.run.warehouse import Step, Warehouse
+from slackwater.run.windows import check_trigger
 from slackwater.spark.arrow import arrow_type
 from slackwater.sql import Piece
 from slackwater.sql.kinds import AlterView, CreateTable, CreateView, Drop, Mark
@@ -79,6 +80,7 @@ def create_view(statement: CreateView, warehouse: Warehouse) -> str:
             _check_replacement(old, form, step.before)
             _drop_traces(step, old.name, warehouse)
         view = record(str(statement.name), form, _plain(statement.options))
+        check_trigger(view.options, view.reads, step.before)
         step.changes.put(view)
         try:
             # The view is not in the catalog yet; the refresh finds it in the step.
@@ -124,6 +126,7 @@ def alter_view(statement: AlterView, warehouse: Warehouse) -> str:
         options = {**view.options, **_plain(statement.options)}
         if options.get("refresh") == "strict" and not view.incremental:
             raise Unsupported(f'"{view.name}" cannot be maintained incrementally: {view.reason}', hint="leave refresh = 'auto'")
+        check_trigger(options, view.reads, step.before)
         step.changes.put(replace(view, options=options))
         step.done([Done("alter view", view.name, statement.text, time.time(), 0.0, step=step.id)])
         step.commit()

@@ -22,11 +22,12 @@ from slackwater.catalog import Snapshot, View
 from slackwater.errors import SlackwaterError
 from slackwater.pace.goal import EAGER
 from slackwater.pace.planners import Planner, greedy
-from slackwater.pace.trigger import MARKER, ROWS
+from slackwater.pace.trigger import MARKER, ROWS, WINDOW
 from slackwater.run.pacing import Pacer
 from slackwater.run.progress import Answered, Working
 from slackwater.run.refresh import Asked, flush_early, is_stale, refresh
 from slackwater.run.warehouse import Warehouse
+from slackwater.run.windows import answered_window, latest_window
 
 LONGEST = 0.5  # seconds without a look: another process may have written
 AGAIN = 5.0  # seconds after which is tried again what could not be done
@@ -62,7 +63,8 @@ class Loop:
         self.right = right
         self.pacer = Pacer(warehouse, clock, planner)
         self._asked: dict[tuple[str, str], float] = {}  # by view and trigger: up to when that is dealt with
-        self._noticed: dict[str, float] = {}  # by view: since when there are rows enough
+        self._noticed: dict[str, float] = {}  # by view: since when there are rows enough, or one of a later window
+        self._windows: dict[tuple[str, str], int | None] = {}  # by view and trigger: up to which window that is dealt with
         self._failed: dict[str, float] = {}  # by view: when it could not be answered
         self._flushed = -1  # the step up to which all that views are eager for was flushed
         self._waiting: dict[str, list[str]] = {}  # by view: paths that are due before its trigger
@@ -94,10 +96,20 @@ class Loop:
         trigger = view.trigger
         if trigger.kind == ROWS:
             return self._noticed.setdefault(view.name, self.clock()) if moved_rows(view, snapshot) >= trigger.rows else math.inf
+        if trigger.kind == WINDOW:
+            return self._noticed.setdefault(view.name, self.clock()) if self._is_in_a_later_window(view, snapshot) else math.inf
         if trigger.kind == MARKER:
             marked = snapshot.markers.get(trigger.marker, -math.inf)
             return marked if marked > self._asked_up_to(view) else math.inf
         return trigger.next_after(self._asked_up_to(view)) if trigger.is_watched else math.inf
+
+    def _is_in_a_later_window(self, view: View, snapshot: Snapshot) -> bool:
+        """Whether a row has arrived that is later than the window up to which all is dealt with."""
+        key, files = (view.name, view.options["trigger"]), self.warehouse.files
+        if self._windows.get(key) is None:
+            self._windows[key] = answered_window(view, snapshot, files)
+        known, reached = self._windows[key], latest_window(view, snapshot, files)
+        return known is not None and reached is not None and reached > known
 
     def _asked_up_to(self, view: View) -> float:
         key = (view.name, view.options["trigger"])
@@ -129,6 +141,8 @@ class Loop:
             if done.error is not None and view.trigger.kind == ROWS:  # they are still there, and would ask again at once
                 self._failed[view.name] = self.clock()
             self.warehouse.tell(Answered(view.name, self.clock() - due.since, view.goal.seconds, done.error is not None))
+        if view.trigger.kind == WINDOW:
+            self._windows[view.name, view.options["trigger"]] = latest_window(view, snapshot, self.warehouse.files)
         self._noticed.pop(view.name, None)
         self._waiting.pop(view.name, None)
         self._asked[view.name, view.options["trigger"]] = _known_up_to(view, due.since, began)

@@ -20,7 +20,7 @@ from slackwater.pace.flow import Flow, Moves, Numbers, Sizes
 from slackwater.pace.goal import FINAL, WITHIN
 from slackwater.pace.planners import Planner, greedy, uniform
 from slackwater.pace.simulate import Arriving, Paces, PathModel, Simulation, Work
-from slackwater.pace.trigger import MARKER, ROWS
+from slackwater.pace.trigger import MARKER, ROWS, WINDOW
 from slackwater.path import Path
 from slackwater.run.beside import guess_for
 from slackwater.run.choice import FIRST, FULL, GIVEN, INCREMENTAL, Guess, Learned, expected_cost
@@ -242,8 +242,9 @@ def _interval(view: View | None, catalog: Catalog) -> float:
     first = view.trigger.next_after(time.time())
     if not math.isinf(first):
         return view.trigger.next_after(first) - first
-    asked = [line.due or 0.0 for line in catalog.history(view.name, LINES, due=True)] if view.trigger.kind == MARKER else []
-    return (asked[0] - asked[-1]) / (len(asked) - 1) if len(asked) > 1 else A_DAY
+    is_told = view.trigger.kind in (MARKER, WINDOW)
+    asked = [line.due or 0.0 for line in catalog.history(view.name, LINES, due=True)] if is_told else []
+    return (asked[0] - asked[-1]) / (len(asked) - 1) if len(asked) > 1 else view.trigger.seconds or A_DAY
 
 
 def shown_plan(view: View, plan: Plan) -> str:

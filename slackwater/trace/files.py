@@ -30,7 +30,7 @@ from slackwater.trace.durable import DIFFERS, MISSING, Damaged, checksum, checks
 from slackwater.trace.left import Left
 from slackwater.trace.place import Facts, Place, folder_of, place_at
 from slackwater.trace.recent import Recent
-from slackwater.trace.spans import leaf_at, matching, spans_in, spans_of
+from slackwater.trace.spans import leaf_at, matching, spans_in, spans_of, times_in
 from slackwater.trace.trace import VERSION, File, Reading
 from slackwater.trace.unpacked import Unpacked
 from slackwater.trace.write import write_few, write_rows
@@ -264,6 +264,11 @@ class Files:
             return spans_in(self.place, self.full(file), column)
         except (pa.ArrowException, OSError, RuntimeError):
             return None
+
+    def times(self, file: File, column: str) -> tuple[float, float] | None:
+        """The earliest and the latest time in a column of a file, in seconds since 1970; None if it has none."""
+        with self._reading(file):
+            return times_in(self.place, self.full(file), column)
 
     def footer_damage(self, file: File) -> str | None:
         """What is wrong with the footer of a file."""

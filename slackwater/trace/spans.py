@@ -15,6 +15,7 @@ from slackwater.delta.spans import MOST, Spans, Words, apart, distinct
 from slackwater.trace.place import Place
 
 _EPOCH = datetime.date(1970, 1, 1)
+_DAY = 86400.0  # seconds
 
 
 def spans_of(values: pa.ChunkedArray) -> Spans | None:
@@ -95,6 +96,26 @@ def spans_of_group(facts: pq.FileMetaData, group: int, column: str) -> Spans | N
         return Spans((), True) if known.null_count == facts.row_group(group).num_rows else None
     first, last = _number(known.min), _number(known.max)
     return None if first is None or last is None else Spans(((first, last),), known.null_count > 0)
+
+
+@lru_cache(maxsize=1 << 16)
+def times_in(place: Place, path: str, column: str) -> tuple[float, float] | None:
+    """The earliest and the latest time in a column of a file, in seconds since 1970; None if it has none. A file never changes."""
+    facts = _footer(place, path)
+    at = leaf_at(facts, column)
+    known = [None if at is None else facts.row_group(group).column(at).statistics for group in range(facts.num_row_groups)]
+    if all(each is not None and each.has_min_max for each in known):
+        ends = [(each.min, each.max) for each in known if each is not None]
+    else:  # a group without times has none to tell
+        found = pc.min_max(pq.read_table(place.source(path), columns=[column])[column]).as_py()
+        ends = [(found["min"], found["max"])] if found["min"] is not None else []
+    return (min(_seconds(first) for first, _ in ends), max(_seconds(last) for _, last in ends)) if ends else None
+
+
+def _seconds(value: datetime.date) -> float:
+    if not isinstance(value, datetime.datetime):
+        return (value - _EPOCH).days * _DAY
+    return (value if value.tzinfo else value.replace(tzinfo=datetime.UTC)).timestamp()
 
 
 def leaf_at(facts: pq.FileMetaData, column: str) -> int | None:
