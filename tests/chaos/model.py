@@ -25,11 +25,14 @@ VIEWS = {
     "sized": "SELECT events.kind, orders.id, orders.amount FROM events JOIN orders ON events.size = orders.id",
 }
 
+PACED = ("managers", "largest", "sized")  # flushed before their trigger by a loop
+OPTIONS = "WITH (trigger = 'marker loaded', goal = 'final work 0.2', expect = '40 rows') "
+
 EMPTY: Tables = dict.fromkeys(TABLES, ())
 
 
 def create_view(name: str) -> str:
-    return f"CREATE OR REPLACE MATERIALIZED VIEW {name} AS {VIEWS[name]}"
+    return f"CREATE OR REPLACE MATERIALIZED VIEW {name} {OPTIONS if name in PACED else ''}AS {VIEWS[name]}"
 
 
 def _totals(tables: Tables) -> list[Row]:

@@ -60,6 +60,8 @@ REACHED = {
     "delete": ["engine writes", *_WRITES],
     "merge": ["engine writes", *_WRITES],
     "refresh": ["flush", *["rows are fetched", "rows are taken", "rows are written anew"] * 3, "engine writes", *_FOLDS, *_WRITES],
+    "turn": ["flush", *["rows are fetched", "rows are taken", "rows are written anew"] * 3, "engine writes", *_FOLDS, *_WRITES],
+    "answer": ["flush", "rows are fetched", "rows are taken", "engine writes", *_FOLDS, *_WRITES],
     "create": ["flush", "rows are taken", "engine writes", "marks of the retired", "sweep", "removal of files", *_WRITES],
     "fold": [*_FOLDS, *_WRITES],
     "vacuum": [*_FOLDS, *_WRITES, "recovery", "compaction of the catalog", "lease"],

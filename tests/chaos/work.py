@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.chaos.model import VIEWS, Row, Tables, create_view
+from tests.chaos.model import PACED, VIEWS, Row, Tables, create_view
 
 REGIONS = ["EU", "US", "Asia", "Africa", None]
 KINDS = ["start", "stop", "alarm", "note"]
@@ -121,6 +121,14 @@ class Draw:
         name = self.luck.choice(["totals", "kinds", "largest", "sized"])
         return Work("create", ("sql", create_view(name)), refreshes=(name,))
 
+    def turn(self) -> Work:
+        """A loop flushes what is due before its trigger."""
+        return Work("turn", ("turn",))
+
+    def answer(self) -> Work:
+        """A loop answers what is due."""
+        return Work("answer", ("answer",), refreshes=PACED)
+
     def fold(self) -> Work:
         return Work("fold", ("fold",))
 
@@ -143,13 +151,15 @@ DRAWS: dict[str, Callable[[Draw], Work]] = {
     "refresh": Draw.refresh,
     "refresh one": Draw.refresh_one,
     "create": Draw.create,
+    "turn": Draw.turn,
+    "answer": Draw.answer,
     "fold": Draw.fold,
     "vacuum": Draw.vacuum,
     "backup": Draw.backup,
 }
 WEIGHTS = {
     "insert": 3, "append": 3, "together": 1, "load": 1, "replace": 1, "update": 2, "delete": 2, "merge": 2,
-    "refresh": 3, "refresh one": 1, "create": 1, "fold": 1, "vacuum": 1, "backup": 1,
+    "refresh": 3, "refresh one": 1, "create": 1, "turn": 3, "answer": 1, "fold": 1, "vacuum": 1, "backup": 1,
 }  # fmt: skip
 
 

@@ -21,9 +21,11 @@ import slackwater
 import tests.as_if_many  # noqa: F401
 from slackwater.catalog import Snapshot, lease
 from slackwater.catalog.store_file import FILE
+from slackwater.pace.planners import eager
 from slackwater.run import fold, folding, tables, warehouse
 from slackwater.run.backup import backup
 from slackwater.run.check import check
+from slackwater.run.loop import Loop
 from slackwater.trace import ranges, write
 from tests.chaos.model import TABLES, VIEWS
 from tests.chaos.points import Armed, Points
@@ -68,6 +70,7 @@ class Worker:
         self._place = Path(path), store
         wait = WAIT if store else 0.0
         self._db = slackwater.connect(path, engine=engine, store=store, schedule=schedule, wait=wait, folding=settings["folding"])
+        self._loop = Loop(self._db._warehouse, planner=eager)  # which flushes at every turn
 
     def close(self) -> None:
         self.db.close()
@@ -98,6 +101,13 @@ class Worker:
 
     def backup(self) -> str:
         return str(backup(*self._place, self._backup, lambda event: None))
+
+    def turn(self) -> None:
+        self._loop.turn()
+
+    def answer(self) -> None:
+        self.db.sql("MARK loaded")
+        self._loop.turn()
 
     def fold(self) -> int:
         return fold.fold_all(self.db._warehouse)
