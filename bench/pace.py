@@ -226,10 +226,11 @@ class Matrix:
 
     def _calibrate(self, name: str) -> None:
         taught: list[Learned] = []
+        paths = 0  # how many there are, the first run tells, which is one batch
         for pace in CALIBRATED:
-            paths = len(self._bench.run(name, None, {})[2].paths) if pace > 1 else 0
-            _, learned, _ = self._bench.run(name, (pace,) * paths if paths else None, _merged(taught))
+            _, learned, simulation = self._bench.run(name, (pace,) * paths or None, _merged(taught))
             taught.append(learned)
+            paths = len(simulation.paths)
         learned = _merged(taught)
         batches = [self._bench.run(name, None, learned)[0] for _ in range(BATCHES)]
         middle = replace(batches[0], **{what: median(getattr(each, what) for each in batches) for what in ("total", "final", "latency")})

@@ -14,9 +14,10 @@ from slackwater.run.change import write_query
 from slackwater.run.compile import Compiled, compile_query, record
 from slackwater.run.compiled import compiled
 from slackwater.run.constraints import check_rows
-from slackwater.run.paces import planned, warning
+from slackwater.run.paces import planned
 from slackwater.run.reading import readable
 from slackwater.run.refresh import refresh_in, refresh_on_read
+from slackwater.run.shown_paces import warning
 from slackwater.run.warehouse import Step, Warehouse
 from slackwater.run.windows import check_trigger
 from slackwater.spark.arrow import arrow_type

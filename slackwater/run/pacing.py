@@ -15,8 +15,9 @@ from slackwater.catalog import Snapshot, View
 from slackwater.errors import Unsupported
 from slackwater.pace.planners import Planner
 from slackwater.pace.trigger import ROWS
-from slackwater.run.paces import Plan, planned, warning
+from slackwater.run.paces import Plan, planned
 from slackwater.run.progress import Working
+from slackwater.run.shown_paces import warning
 from slackwater.run.warehouse import Warehouse
 
 DRIFT = 1.5  # times as many rows as planned for, or as few, are another plan's
