@@ -22,6 +22,7 @@ from slackwater.trace import Batch, File, Trace
 FORMAT = "6"  # another one if what is in a catalog or a trace means something else
 PATIENCE = 30.0  # seconds in which a store that was lost in a commit may come back and say what became of it
 STEPS_KEPT = 1000
+LINES_KEPT = 10_000  # of the history, of each table and view
 UNKNOWN = -1  # the number of no step
 
 # For both stores; `rowid` is what SQLite calls the order in which rows came.
@@ -163,6 +164,8 @@ class Catalog:
                     db.execute("INSERT INTO step (id) VALUES (?)", [step])
                     number = _last(db)
                     db.execute("DELETE FROM step WHERE number < ?", [number - STEPS_KEPT])
+                    if number % STEPS_KEPT == 0:  # looking at all lines is not for every commit
+                        _shorten_history(db)
             except Unsettled as unsettled:
                 if not self._has(step, unsettled):
                     raise WarehouseError(unsettled.message, hint="nothing of the statement was kept; run it again") from unsettled.__cause__
@@ -265,6 +268,11 @@ def _write(db: Statements, changes: Changes) -> None:
         db.execute("INSERT INTO marker VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at", [name, at])
     lines = [(done.target.lower(), done.due, to_json(done)) for done in changes.history]
     db.executemany("INSERT INTO history (target, due, record) VALUES (?, ?, ?)", lines)
+
+
+def _shorten_history(db: Statements) -> None:
+    aged = "SELECT number, row_number() OVER (PARTITION BY target ORDER BY number DESC) AS age FROM history"
+    db.execute(f"DELETE FROM history WHERE number IN (SELECT number FROM ({aged}) AS aged WHERE age > ?)", [LINES_KEPT])
 
 
 def _applied(before: Snapshot, changes: Changes, number: int) -> Snapshot:

@@ -42,6 +42,18 @@ def test_keys_are_remembered_over_sessions(place: Place) -> None:
         db.sql("INSERT INTO orders VALUES (1, 'EU', 10)")
 
 
+def test_a_history_does_not_grow_without_end(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slackwater.catalog.catalog.STEPS_KEPT", 4)
+    monkeypatch.setattr("slackwater.catalog.catalog.LINES_KEPT", 3)
+    with place.connect() as db:
+        for number in range(3, 20):
+            db.insert("orders", [(number, "EU", 1)])
+        lines = db.sql("DESCRIBE HISTORY orders").to_arrow().to_pylist()
+        assert 3 <= len(lines) <= 3 + 4
+        assert list(db.sql("DESCRIBE HISTORY totals"))  # what others did is no reason
+        assert totals(db) == {"EU": 27, "US": 5}
+
+
 # The process ends with its files written and before a commit that would make them real: the first one, or one after.
 CRASH = """
     import os, signal
