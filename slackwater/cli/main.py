@@ -55,11 +55,10 @@ def _add_sql(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     sql.add_argument("--format", choices=("table", "csv", "json"), default="table", help="how rows are written; json is one object a line")
     _add_wait(sql, 0.0)
     sql.add_argument("--read-only", action="store_true", help="change nothing; works beside another session that writes")
-    sql.add_argument("--choose", metavar="HOW", help="flush paths by cost (default), or always: incremental")
     sql.add_argument(
         "--folding", default="background", metavar="WHEN", help="make small batches larger: background (default), refresh, or off"
     )
-    sql.add_argument("--beside", metavar="WHO", help="who runs flushes that fit here beside Spark: sail (default), or none")
+    _add_flushes(sql)
     sql.add_argument("--keep-going", action="store_true", help="go on after a statement that failed")
     sql.set_defaults(run=_run_sql)
 
@@ -76,7 +75,13 @@ def _add_run(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     _add_warehouse(run)
     _add_engine(run)
     _add_wait(run, 60.0)
+    _add_flushes(run)
     run.set_defaults(run=_run_run)
+
+
+def _add_flushes(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--choose", metavar="HOW", help="flush paths by cost (default), or always: incremental")
+    parser.add_argument("--beside", metavar="WHO", help="who runs flushes that fit here beside Spark: sail (default), or none")
 
 
 def _add_doctor(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -35,7 +35,15 @@ def run(options: argparse.Namespace) -> int:
     try:
         with Activity(output.errors, f"starting {options.engine}"):
             # Folds are part of a turn: between turns others may be writing.
-            db = slackwater.connect(options.warehouse, engine=options.engine, store=options.store, wait=options.wait, folding="refresh")
+            db = slackwater.connect(
+                options.warehouse,
+                engine=options.engine,
+                store=options.store,
+                wait=options.wait,
+                folding="refresh",
+                choose=options.choose,
+                beside=options.beside,
+            )
     except SlackwaterError as problem:
         output.error(problem)
         return 1

@@ -8,7 +8,6 @@ A view that fails stops alone: it keeps its last answer and says why. The others
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -251,11 +250,13 @@ def _flush_of_view(step: Step, view: View, paths: Sequence[AnyPath], statement: 
         return  # what they kept was written for another plan: a refresh begins anew
     began, cpu = time.time(), cpu_seconds()
     done: dict[str, Flushed] = {}
-    with contextlib.suppress(SlackwaterError):
+    try:
         for path in paths:
             flushed = flush(path, step, view.name, view.learned.get(path.name))
             if flushed is not None:
                 done[path.name] = flushed
+    except SlackwaterError as problem:
+        step.warehouse.tell(Working(f"{view.name} could not be flushed before it was asked for: {problem.message}"))
     if not done:
         return
     choices = {path: flushed.choice for path, flushed in done.items() if flushed.choice is not None}
