@@ -240,3 +240,18 @@ def test_answers_are_those_of_a_batch_whatever_is_planned(db: Session, clock: Cl
             check(db, line["view"])
         answered = len(goals(db))
     assert answered
+
+
+def test_what_cannot_be_flushed_early_is_told_and_the_answer_stays(db: Session, clock: Clock) -> None:
+    create(db, "shares", "trigger = 'every 20 rows', goal = 'final work 0.5'", "SELECT id, 100 DIV amount AS share FROM sales WHERE id > 0")
+    told: list[str] = []
+    db.on_progress(lambda event: told.append(str(event)) if isinstance(event, Working) else None)
+    before = db.sql("SELECT * FROM shares").to_arrow()
+    loop = Loop(db._warehouse, clock, planner=paced(4))
+    db.insert("sales", [(100 + n, "region 1", 1, 0) for n in range(10)])
+    loop.turn()
+    assert [each for each in told if "shares could not be flushed before it was asked for" in each]
+    check_equal(db.sql("SELECT * FROM shares").to_arrow(), before, "the last answer")
+    db.sql("UPDATE sales SET amount = 5 WHERE amount = 0 AND id > 0")
+    loop.turn()
+    check(db, "shares")
