@@ -82,8 +82,8 @@ profile-refresh: $(READY) ## where the CPU seconds of a refresh go; QUERY=17, AR
 	$(RUN) -m bench.profile_refresh --query $(or $(QUERY),3) $(ARGS)
 
 peers: ## install the systems that benchmarks compare with, each into an environment of its own
-	test -x .peers/duckdb/bin/python || $(PYTHON) -m venv .peers/duckdb
-	.peers/duckdb/bin/python -m pip install --quiet --disable-pip-version-check duckdb
+	for peer in duckdb apache-flink; do test -x .peers/$$peer/bin/python || $(PYTHON) -m venv .peers/$$peer; \
+		.peers/$$peer/bin/python -m pip install --quiet --disable-pip-version-check $$peer || exit; done
 
 clean: ## remove what was installed and measured
 	rm -rf $(VENV) $(VENV42) .peers .places build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .chaos spark-warehouse metastore_db derby.log

