@@ -13,10 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from slackwater.pace.flow import Flow, Moves, Numbers, Sizes, flow
+from slackwater.pace.price import Price, weigh
 from slackwater.plan import Node, Scan
-
-LOOKED_THROUGH = 0.3  # of what a row costs that is read does one that is only looked through for keys
-MOVED = 8  # times as much does one that has moved and is joined: it is derived, named and compared
 
 Paces = tuple[int, ...]  # by path
 
@@ -55,12 +53,12 @@ class Arriving:
 
 @dataclass(frozen=True)
 class PathModel:
-    """A path, the rows of its operators, and what flushes of it cost: by rows, read incrementally or in full."""
+    """A path, the rows of its operators, and what flushes of it cost, incrementally, or in full by rows that are read."""
 
     name: str
     top: Node
     sizes: Sizes
-    incremental: Callable[[Numbers], Numbers]
+    incremental: Price
     full: Callable[[Numbers], Numbers]
     bias: float = 1.0  # times as many rows move as the operators tell, by what was seen
 
@@ -114,9 +112,11 @@ class Simulation:
         """Of each flush of a path."""
         path = self.paths[number]
         sources, met = self._flows_of(number, paces)
-        return np.minimum(
-            path.incremental(_units(path, sources, met)), path.full(np.sum([each.after for each in sources.values()], axis=0))
-        )
+        moved, several = sum(each.moves.read for each in sources.values()), len(sources) > 1
+        there = met.before + (sum(each.before for each in sources.values()) if several else 0.0)
+        incremental = path.incremental.at(weigh(moved, met.moves.read, several), there)
+        full = path.full(np.sum([each.after for each in sources.values()], axis=0))
+        return np.where(moved > 0, np.minimum(incremental, full), 0.0)
 
     def given(self, number: int, paces: Paces) -> Numbers:
         """Rows that each flush of a path gives to those who read it."""
@@ -145,14 +145,3 @@ class Simulation:
             return self.tables[source].between(since, until)
         path = self.paths[self.index[source]]
         return path.flow({each: self._between(each, since, until) for each in path.sources})
-
-
-def _units(path: PathModel, sources: Mapping[str, Flow], met: Flow) -> Numbers:
-    """How many rows an incremental flush reads, or what counts for as many."""
-    read = sum(each.moves.read for each in sources.values())
-    looked: Numbers = np.zeros_like(read)
-    for source, each in sources.items():
-        others = [other for name, other in sources.items() if name != source]
-        if others:  # in which what moved elsewhere is looked for
-            looked = looked + each.before * (sum(other.moves.read for other in others) > 0)
-    return np.asarray(read + LOOKED_THROUGH * looked + (MOVED - 1) * np.maximum(met.moves.read, read if len(sources) > 1 else 0.0))

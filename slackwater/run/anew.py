@@ -20,11 +20,12 @@ from functools import lru_cache
 
 from slackwater.catalog import View
 from slackwater.delta import OWN, first_flush, whole_flush
+from slackwater.pace.price import MOVED
 from slackwater.path import Path
 from slackwater.plan import Node, Output, Project, Scan, column
 from slackwater.plan.rename import rename
 from slackwater.run.beside import guess_for, may_run_beside
-from slackwater.run.choice import FIRST, FULL, MOVED, Choice, by_cost
+from slackwater.run.choice import FIRST, FULL, Choice, by_cost
 from slackwater.run.compile import AnyPath, Compiled
 from slackwater.run.plans import InFull, slim, stored
 from slackwater.run.plans import in_full as computed_in_full

@@ -19,10 +19,13 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from slackwater.errors import QueryError
+from slackwater.pace.price import learn_price, weigh
 
 INCREMENTAL, FULL = "incremental", "full"
 FIRST = "first"  # of a path's flushes: in full, on an engine that is seldom warm
+WAYS = (INCREMENTAL, FULL, FIRST)
 GIVEN = "given"  # no way: how many rows came and went in each source of a path, and how many rows its flushes gave for that
+PRICE = "price"  # no way: what incremental flushes cost by rows that moved and among how many, see pace/price.py
 ONCE_WARM = 0.6  # of what the first flush of a way took is what a later one is expected to take
 GUESSED = 0.3  # what that counts
 FADES = 0.7  # what an older flush still counts when a newer one is seen
@@ -36,9 +39,8 @@ FAR = 4  # times as many rows as flushes usually read is what they say little ab
 TRIED = 3  # if it is expected to cost no more than so many times the other
 CATCH_UP_OVER = 5  # refreshes, over which it must pay that paths which have stayed behind catch up
 AFRESH = 1.5  # times what it costs to compute a view anew is what it costs to compute all its paths from nothing, with what they keep
-MOVED = 8  # times as much as a row that is read does a row cost that has moved and is joined: it is derived, named and compared
 
-# By way: weight, and the weighted sums of rows, cost, rows², rows * cost. And GIVEN: weight, and the weighted sums of its numbers.
+# By way: weight, and the weighted sums of rows, cost, rows², rows * cost. And GIVEN: weight, and the weighted sums of its numbers; PRICE.
 Learned = Mapping[str, Sequence[float]]
 
 
@@ -136,7 +138,7 @@ def learn(choice: Choice, learned: Learned) -> dict[str, list[float]]:
         return {way: list(sums) for way, sums in learned.items()}
     is_first = choice.how not in learned
     before = learned.get(FIRST if is_first and choice.how == FULL else choice.how, (0.0,) * 5)
-    kept = {way: [FORGOTTEN * part for part in sums] for way, sums in learned.items() if way != choice.how}
+    kept = {way: [FORGOTTEN * part if way in WAYS else part for part in sums] for way, sums in learned.items() if way != choice.how}
     seen = _sums(choice.rows, ONCE_WARM * choice.cost, COLD) if is_first else _sums(choice.rows, choice.cost, 1.0)
     return {**kept, choice.how: [round(FADES * old + new, 6) for old, new in zip(before, seen, strict=True)]}
 
@@ -147,6 +149,17 @@ def learn_given(moved: Sequence[int], given: int, learned: Learned) -> dict[str,
     before = learned.get(GIVEN, ())
     added = [FADES * old + new for old, new in zip(before, seen, strict=True)] if len(before) == len(seen) else seen
     return {**{way: list(sums) for way, sums in learned.items()}, GIVEN: [round(each, 3) for each in added]}
+
+
+def learn_flush(choice: Choice | None, moved: Sequence[int], there: int, given: int, learned: Learned) -> dict[str, list[float]]:
+    """What is known after a flush for rows that came and went, source by source, among rows that were there. It gave so many."""
+    known = learn_given(moved, given, learned)
+    if choice is None or choice.how != INCREMENTAL or choice.cost is None:
+        return known
+    # As with the ways: an engine generates and compiles code for the first one.
+    weight, cost = (1.0, choice.cost) if PRICE in learned else (COLD, ONCE_WARM * choice.cost)
+    weighed = float(weigh(sum(moved), given, len(moved) > 2))
+    return {**known, PRICE: learn_price(weighed, there, cost, learned.get(PRICE, ()), weight)}
 
 
 def _sums(rows: int, cost: float, weight: float) -> list[float]:

@@ -17,12 +17,13 @@ from slackwater.catalog import Table
 from slackwater.delta import ADDED, ID, OWN, REMOVED, SIDE, Known, Moved, first_flush, next_flush
 from slackwater.delta.broadcasts import Size, expected_rows, with_broadcasts
 from slackwater.errors import QueryError, SlackwaterError
+from slackwater.pace.price import MOVED
 from slackwater.path import Path
 from slackwater.plan import Column, Node, render
 from slackwater.plan.render import quote
 from slackwater.run.anew import Anew
 from slackwater.run.beside import TAKEN, agreed_plan, guess_for, may_run_beside
-from slackwater.run.choice import FIRST, FULL, MOVED, Choice, Guess, Learned, by_cost
+from slackwater.run.choice import FIRST, FULL, Choice, Guess, Learned, by_cost
 from slackwater.run.compile import AnyPath, Whole
 from slackwater.run.cpu import cpu_seconds
 from slackwater.run.net import Net, changed_rows, columns_read, net_change
@@ -43,11 +44,15 @@ NO_VERSION = f"CAST(0 AS BIGINT) AS {VERSION}"  # stands in a statement until it
 
 @dataclass(frozen=True)
 class Flushed:
-    """What a flush wrote, if anything, how it was chosen, and for which rows: of each source, how many came and how many went."""
+    """What a flush wrote, if anything, how it was chosen, and for which rows: of each source, how many came and how many went.
+
+    `there`: rows among which those had to be found, in the other sources and in what the path kept.
+    """
 
     batch: Batch | None
     choice: Choice | None = None
     moved: tuple[int, ...] = ()
+    there: int = 0
 
 
 class _Statement(Protocol):
@@ -137,12 +142,15 @@ def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None) 
     now = {source: step.traces[source].version for source in path.sources}
     if seen is not None and seen == now:
         return None
+    there = step.traces[path.name].rows
     done = _flushed(path, step, view, now, lambda scratch: _statement(path, seen, now, step, learned or {}, scratch))
     if seen is None or set(seen) != set(now):
         return done
     between = [step.traces[source].between(seen[source], version) for source, version in now.items()]
-    moved = ((sum(each.added_rows for each in batches), sum(each.removed_rows for each in batches)) for batches in between)
-    return replace(done, moved=tuple(itertools.chain.from_iterable(moved)))
+    moved = [(sum(each.added_rows for each in batches), sum(each.removed_rows for each in batches)) for batches in between]
+    if len(now) > 1:
+        there += sum(step.traces[source].rows - came + went for source, (came, went) in zip(now, moved, strict=True))
+    return replace(done, moved=tuple(itertools.chain.from_iterable(moved)), there=there)
 
 
 def flush_anew(anew: Anew, step: Step, view: str, choice: Choice) -> Flushed:

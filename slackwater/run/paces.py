@@ -19,11 +19,12 @@ from slackwater.pace.estimate import estimated_sizes
 from slackwater.pace.flow import Flow, Moves, Numbers, Sizes
 from slackwater.pace.goal import FINAL, WITHIN
 from slackwater.pace.planners import Planner, greedy
+from slackwater.pace.price import Price, price
 from slackwater.pace.simulate import Arriving, Paces, PathModel, Simulation, Work
 from slackwater.pace.trigger import MARKER, ROWS, WINDOW
 from slackwater.path import Path
 from slackwater.run.beside import guess_for
-from slackwater.run.choice import FIRST, FULL, GIVEN, INCREMENTAL, Guess, Learned, expected_cost
+from slackwater.run.choice import FIRST, FULL, GIVEN, PRICE, Guess, Learned, expected_cost
 from slackwater.run.compile import Compiled
 from slackwater.run.compiled import compiled
 from slackwater.run.plans import in_full
@@ -190,7 +191,8 @@ def _rows_until_trigger(view: View | None) -> int | None:
 
 def _model(path: Path, sizes: Sizes, learned: Learned, guess: Guess) -> PathModel:
     full = learned.get(FULL) or learned.get(FIRST)
-    return PathModel(path.name, path.top, sizes, _priced(learned.get(INCREMENTAL), guess), _priced(full, guess))
+    guessed = Price(guess.fixed, guess.per_row, guess.per_row * guess.looked_through)
+    return PathModel(path.name, path.top, sizes, price(learned.get(PRICE, ()), guessed), _priced(full, guess))
 
 
 def _bias(model: PathModel, rows: Mapping[str, float], given: Sequence[float]) -> float:

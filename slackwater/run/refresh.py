@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from slackwater.catalog import Answer, Done, Snapshot, Table, View
 from slackwater.errors import QueryError, SlackwaterError, WarehouseError
 from slackwater.run.anew import anew, choose_for_view, forget_far_behind, is_anew
-from slackwater.run.choice import FULL, INCREMENTAL, Choice, learn, learn_given
+from slackwater.run.choice import FULL, INCREMENTAL, Choice, learn, learn_flush
 from slackwater.run.compile import AnyPath, Compiled
 from slackwater.run.compiled import compiled
 from slackwater.run.cpu import cpu_seconds
@@ -182,8 +182,9 @@ def _learned(view: View, path: str, choices: Mapping[str, Choice], done: Mapping
     if path in choices:
         known = learn(choices[path], known)
     if path in done and done[path].moved:
-        batch = done[path].batch
-        known = learn_given(done[path].moved, batch.rows if batch is not None else 0, known)
+        flushed = done[path]
+        given = flushed.batch.rows if flushed.batch is not None else 0
+        known = learn_flush(flushed.choice, flushed.moved, flushed.there, given, known)
     return known
 
 

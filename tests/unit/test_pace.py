@@ -10,6 +10,7 @@ from sqlglot import exp, parse_one
 
 from slackwater.pace.flow import Flow, Moves, flow, spread
 from slackwater.pace.planners import NEARLY, PLANNERS, STEPS, brute_force, eager, greedy, is_allowed, lazy, leaf, uniform
+from slackwater.pace.price import Price
 from slackwater.pace.simulate import Arriving, PathModel, Simulation, Work
 from slackwater.plan import Aggregate, Column, Filter, Join, Limit, Node, Output, Project, Scan, Union, column
 
@@ -106,7 +107,7 @@ def cost(fixed: float, per_row: float) -> dict[str, object]:
     def price(rows: np.ndarray) -> np.ndarray:
         return fixed + per_row * rows
 
-    return {"incremental": price, "full": price}
+    return {"incremental": Price(fixed, per_row, 0.0), "full": price}
 
 
 def average_and_above(fixed: float = 0.001, groups: float = 1000.0) -> Simulation:

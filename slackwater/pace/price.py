@@ -1,0 +1,74 @@
+"""What an incremental flush of a path costs, by how many rows have moved and among how many.
+
+    cost = a + b * weighed + c * there
+
+`weighed` are rows that came or went, those that are derived, named and compared counting more; `there` those among which what moved finds
+its partners and its groups. The line goes through the path's own flushes by least squares, recent ones counting most, with none of the
+three below zero. A guess stands for flushes that were not seen.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from slackwater.pace.flow import Numbers
+
+MOVED = 8  # times as much as a row that is read does one cost that has moved and is joined: it is derived, named and compared
+FADES = 0.9  # what an older flush still counts when a newer one is seen
+WEIGHT = 0.1  # what the guess counts, as if it were some flushes
+USUAL = 1e6  # rows, of which a guess is made where none were seen
+
+Sums = Sequence[float]  # weight, and weighted sums of weighed, there, weighed², weighed * there, there², cost, weighed * cost, there * cost
+
+
+@dataclass(frozen=True)
+class Price:
+    """CPU seconds of a flush, and of each of its rows."""
+
+    fixed: float
+    of_weighed: float
+    of_there: float
+
+    def at(self, weighed: Numbers | float, there: Numbers | float) -> Numbers:
+        return np.asarray(self.fixed + self.of_weighed * weighed + self.of_there * there)
+
+
+def weigh(moved: Numbers | float, given: Numbers | float, joined: bool) -> Numbers:
+    """Rows that came or went in the sources of a path, and that it gave for that. Those of a join are derived before they are summed up."""
+    return np.asarray(moved + (MOVED - 1) * np.maximum(given, moved if joined else 0.0))
+
+
+def learn_price(weighed: float, there: float, cost: float, before: Sums, weight: float = 1.0) -> list[float]:
+    """What is known after a flush."""
+    seen = (1.0, weighed, there, weighed * weighed, weighed * there, there * there, cost, weighed * cost, there * cost)
+    known = before if len(before) == len(seen) else (0.0,) * len(seen)
+    return [round(FADES * old + weight * new, 6) for old, new in zip(known, seen, strict=True)]
+
+
+def price(sums: Sums, guess: Price) -> Price:
+    """The line through what was seen."""
+    n, w, t, ww, wt, tt, y, wy, ty = sums or (0.0,) * 9
+    scales = np.array([1.0, w / n if n and w else USUAL, t / n if n and t else USUAL])
+    products = np.array([[n, w, t], [w, ww, wt], [t, wt, tt]]) / np.outer(scales, scales)
+    costs = np.array([y, wy, ty]) / scales
+    for point in ((1.0, 0.0, 0.0), (1.0, 1.0, 0.0), (1.0, 0.0, 1.0)):  # where the guess is asked
+        expected = float(guess.at(point[1] * scales[1], point[2] * scales[2]))
+        products += WEIGHT * np.outer(point, point)
+        costs += WEIGHT * expected * np.array(point)
+    return Price(*(float(each) for each in _least_squares(products, costs) / scales))
+
+
+def _least_squares(products: Numbers, costs: Numbers) -> Numbers:
+    """The factors that fit best, none of them below zero: of those that may be above it, all choices are tried."""
+    best, least = np.zeros(3), np.inf
+    for some in itertools.chain.from_iterable(itertools.combinations(range(3), count) for count in (3, 2, 1)):
+        found = np.zeros(3)
+        found[list(some)] = np.linalg.lstsq(products[np.ix_(some, some)], costs[list(some)], rcond=None)[0]
+        error = float(found @ products @ found - 2 * found @ costs)
+        if (found >= 0).all() and error < least:
+            best, least = found, error
+    return best
