@@ -106,9 +106,16 @@ class Loop:
     def _is_in_a_later_window(self, view: View, snapshot: Snapshot) -> bool:
         """Whether a row has arrived that is later than the window up to which all is dealt with."""
         key, files = (view.name, view.options["trigger"]), self.warehouse.files
-        if self._windows.get(key) is None:
-            self._windows[key] = answered_window(view, snapshot, files)
-        known, reached = self._windows[key], latest_window(view, snapshot, files)
+        if not self._is_fit(view):
+            return False
+        try:
+            if self._windows.get(key) is None:
+                self._windows[key] = answered_window(view, snapshot, files)
+            known, reached = self._windows[key], latest_window(view, snapshot, files)
+        except SlackwaterError as problem:  # of a file, which is no reason not to answer others
+            self._failed[view.name] = self.clock()
+            self.warehouse.tell(Working(f"when {view.name} is due cannot be told: {problem.message}"))
+            return False
         return known is not None and reached is not None and reached > known
 
     def _asked_up_to(self, view: View) -> float:

@@ -109,6 +109,21 @@ def test_rows_without_a_time_are_of_no_window(db: Session, loop: Loop) -> None:
     assert counted(db) == [1, 1] and answers(db) == 1
 
 
+def test_a_damaged_file_keeps_no_other_view_waiting(db: Session, loop: Loop) -> None:
+    db.sql(f"CREATE MATERIALIZED VIEW hourly WITH (trigger = 'every hour of visits.at') AS {TEXT}")
+    db.sql("CREATE TABLE others (id BIGINT)")
+    db.sql("CREATE MATERIALIZED VIEW counted WITH (trigger = 'every 1 rows') AS SELECT count(*) AS n FROM others")
+    told: list[str] = []
+    db.on_progress(lambda event: told.append(str(event)))
+    visit(db, "08:00")
+    [file] = db._warehouse.catalog.snapshot().traces["visits"].files
+    (db._warehouse.files.root / file.path).write_bytes(b"nonsense")
+    db.insert("others", [(1,)])
+    loop.turn()
+    assert list(db.sql("SELECT n FROM counted")) == [(1,)]
+    assert [each for each in told if "when hourly is due cannot be told" in each]
+
+
 @pytest.mark.parametrize(
     ("trigger", "problem", "hint"),
     [
