@@ -33,7 +33,7 @@ $(VENV42)/ready: pyproject.toml
 demo: $(READY) ## the car plant: data arrives, views move, and what each step costs
 	$(RUN) -m examples.car_plant
 
-test: $(READY) ## everything that must hold and needs no server, in about 25 minutes on two cores
+test: $(READY) ## everything that must hold and needs no server, in about half an hour on two cores
 	$(RUN) -m pytest -m "not postgres and not cluster and not places" --numprocesses 2 --dist loadgroup $(ARGS)
 
 test-postgres: $(READY) ## shared warehouses, on PostgreSQL servers of the tests' own
