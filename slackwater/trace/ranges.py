@@ -2,7 +2,8 @@
 
 Only batches between two versions that nobody needs to tell apart may. Of those the newest are worth it once they have grown to a part of
 the ones before them, so that a row is rewritten a few times in its life and there are only a few batches, however many steps there were:
-both grow with the logarithm of the rows.
+both grow with the logarithm of the rows. To rewrite a row costs as much as to read it a dozen times, and a batch that has many rows about
+nothing more than they do: of such it takes more.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from dataclasses import dataclass
 
 from slackwater.trace.trace import Batch, Trace
 
-BATCHES = 4  # fewer are not worth a file
+BATCHES = 4  # fewer are not worth a file,
+MANY = 32  # nor are so few, where none of their rows has left and
+LASTING = 20_000  # rows are in a batch, on average
 TIMES = 4  # a batch is folded into newer ones that together have at least a quarter of its rows
 LEAST = 1000  # rows: to read a batch of fewer costs about as much
 LARGE = 128 << 20  # bytes: a batch of this size is only rewritten to be rid of rows that have left,
@@ -62,6 +65,7 @@ def _grown(trace: Trace, whole: Range) -> Range | None:
         if rows and size > (LEFT * left if batch.bytes >= LARGE else TIMES * rows):
             break
         rows, left = rows + size, left + batch.removed_rows
-        if len(batches) - position >= BATCHES:
+        count = len(batches) - position
+        if count >= (MANY if rows >= LASTING * count and not left else BATCHES):
             found = Range(batches[position - 1].version if position else whole.after, whole.upto)
     return found

@@ -9,7 +9,7 @@ import pytest
 
 from slackwater.plan import Column
 from slackwater.trace import Batch, File, Range, Trace, foldable, worth_folding
-from slackwater.trace.ranges import LARGE
+from slackwater.trace.ranges import LARGE, LASTING, MANY
 
 
 def batch(version: int, added: int, removed: int = 0, bytes: int = 100) -> Batch:
@@ -48,6 +48,17 @@ def test_a_large_batch_waits_until_the_others_have_grown() -> None:
     news = [batch(version, 1000) for version in range(2, 7)]
     assert worth_folding(trace(batch(1, 100_000), *news), set()) == [Range(1, 6)]
     assert worth_folding(trace(batch(1, 20_000), *news), set()) == [Range(0, 6)]
+
+
+def test_batches_that_have_many_rows_wait_for_more_of_them() -> None:
+    lasting = [batch(version, LASTING) for version in range(1, MANY + 1)]
+    assert worth_folding(trace(*lasting[:-1]), set()) == []
+    assert worth_folding(trace(*lasting), set()) == [Range(0, MANY)]
+
+
+def test_rows_that_left_do_not_wait_for_that() -> None:
+    lasting = [batch(version, LASTING) for version in range(1, 4)]
+    assert worth_folding(trace(*lasting, batch(4, LASTING, 1)), set()) == [Range(0, 4)]
 
 
 def test_a_file_of_a_good_size_is_rewritten_only_to_be_rid_of_rows() -> None:
