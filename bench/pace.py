@@ -3,7 +3,7 @@
 All rows of TPC-H arrive between two triggers, at a steady rate, as in Tang, Thrifty Query Processing, 3.4. A cell is a query, a constraint
 and a planner: of the work that one batch would do after the trigger, only such a share may be left for it. Planners know what earlier
 runs of the query took, and how many rows they had; then the loop of `slackwater run` flushes paths as they say while the rows arrive. Every
-answer is compared with recomputing. Inserts are not counted.
+answer is compared with recomputing. Inserts are not counted, nor is the folding of tables, which are the same for all; that of paths is.
 
 Cells whose paces agree are run once. What is measured is kept below bench/results, with its commit, and not measured again.
 
@@ -18,7 +18,7 @@ import json
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -31,12 +31,14 @@ import slackwater
 from bench import tpch
 from bench.measure import RESULTS, commit, geometric_mean, report
 from bench.refresh import check_answer
-from slackwater.pace.planners import PLANNERS
+from slackwater.pace.goal import FINAL, Goal
+from slackwater.pace.planners import PLANNERS, brute_force, greedy, with_room
 from slackwater.pace.simulate import Arriving, Paces, Simulation
 from slackwater.run.compiled import compiled
 from slackwater.run.cpu import cpu_seconds
+from slackwater.run.fold import commit_fold, due, write_fold
 from slackwater.run.loop import Loop
-from slackwater.run.paces import simulated
+from slackwater.run.paces import allowed, simulated
 from slackwater.run.progress import Event, FlushDone
 from slackwater.run.warehouse import Step
 from slackwater.sql import relations_in
@@ -46,6 +48,7 @@ SLICES = 100  # in which rows arrive
 CONSTRAINTS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)
 COMPARED = ("greedy", "uniform", "leaf")
 CALIBRATED = (1, 6, 40)  # the paces of runs from which costs are learned
+TRIED = 3  # paths, up to which all paces are tried
 BATCHES = 3  # runs of one batch, of which the median counts
 # Those of the document that are not fully incrementable: aggregates that are joined or aggregated again, outer, semi and anti joins.
 PARTLY = ("q2", "q11", "q13", "q15", "q16", "q17", "q18", "q20", "q21", "q22", "agg_join", "outer")
@@ -99,7 +102,7 @@ class Bench:
         """Let all rows arrive, at these paces (None: in one batch), with what is known of costs. What it took, and what it has taught."""
         place = self._folder / "warehouse"
         shutil.rmtree(place, ignore_errors=True)
-        with slackwater.connect(place, engine=self.engine, folding="refresh") as db:
+        with slackwater.connect(place, engine=self.engine, folding="off") as db:
             tables = {table: self._data[table] for table in self.tables(name)}
             rows = sum(map(len, tables.values()))
             for table in tables:
@@ -126,17 +129,18 @@ class Bench:
 
         db.on_progress(note)
         loop = Loop(db._warehouse, planner=lambda simulation, most: paces or (1,) * len(simulation.paths))
-        every = SLICES if paces else 1
-        for number in range(every):
+        for number in range(SLICES):
             for table, rows in tables.items():
-                first, last = number * len(rows) // every, (number + 1) * len(rows) // every
+                first, last = number * len(rows) // SLICES, (number + 1) * len(rows) // SLICES
                 if last > first:
                     db.insert(table, rows.slice(first, last - first))
+            _fold(db, lambda name: name in tables)
             committed.clear()
             db._warehouse.on_commit.append(lambda: committed.append((_cpu(), time.monotonic())))
             began, started = _cpu(), time.monotonic()
             loop.turn()
             db._warehouse.on_commit.pop()
+            _fold(db, lambda name: name not in tables)
             run.total += _cpu() - began
         run.final, run.latency = committed[0][0] - began, committed[0][1] - started
         return run
@@ -147,6 +151,15 @@ class Bench:
 
 def _cpu() -> float:
     return cpu_seconds() or 0.0
+
+
+def _fold(db: slackwater.Session, which: Callable[[str], bool]) -> None:
+    """What is worth it, among some traces."""
+    warehouse = db._warehouse
+    snapshot = warehouse.catalog.snapshot()
+    for name, trace in snapshot.traces.items():
+        for range in due(trace, snapshot) if which(name) else ():
+            commit_fold(trace, range, write_fold(trace, range, warehouse), warehouse)
 
 
 def _teach(db: slackwater.Session, name: str, learned: Learned) -> None:
@@ -183,17 +196,19 @@ class Matrix:
         if f"{name}|learned" not in self._known:
             if time.monotonic() > self._deadline:
                 return
-            self._calibrate(name)
-        learned: Learned = self._known[f"{name}|learned"]
+            simulation = self._calibrate(name)
+            learned: Learned = self._known[f"{name}|learned"]
+        else:  # the simulation needs a warehouse that has the paths
+            learned = self._known[f"{name}|learned"]
+            _, _, simulation = self._bench.run(name, None, learned)
         batch = Run(**self._known[f"{name}|batch"])
-        # The simulation needs a warehouse that has the paths: a batch more.
-        _, _, simulation = self._bench.run(name, None, learned)
         self._keep(f"{name}|paths", len(simulation.paths))
         lazy = simulation.work((1,) * len(simulation.paths))
         for constraint in constraints:
             for planner in COMPARED:
                 began = time.perf_counter()
-                paces = PLANNERS[planner](simulation, constraint * lazy.final)
+                most = allowed(Goal(FINAL, share=constraint), lazy.final)
+                paces = with_room(PLANNERS[planner], simulation, most)
                 planning = time.perf_counter() - began
                 work = simulation.work(paces)
                 run = batch if set(paces) == {1} else self._cell(name, paces, learned)
@@ -201,9 +216,10 @@ class Matrix:
                     return
                 yield {
                     "query": name, "constraint": constraint, "planner": planner, "paces": paces, "planning_ms": 1000 * planning,
-                    "told_infeasible": work.final > constraint * lazy.final + 1e-9,
+                    "told_infeasible": work.final > most + 1e-9,
                     "expected": work.final / lazy.final, "expected_total": work.total / lazy.total,
                     "final": run.final / batch.final, "latency": run.latency / batch.latency,
+                    "vs_brute_force": vs_brute_force(simulation, constraint * lazy.final) if planner == "greedy" else None,
                     "total": run.total, "additional": run.total - batch.total, "batch": batch.total,
                 }  # fmt: skip
 
@@ -224,7 +240,7 @@ class Matrix:
             self._keep(key, asdict(run))
         return Run(**self._known[key])
 
-    def _calibrate(self, name: str) -> None:
+    def _calibrate(self, name: str) -> Simulation:
         taught: list[Learned] = []
         paths = 0  # how many there are, the first run tells, which is one batch
         for pace in CALIBRATED:
@@ -232,14 +248,24 @@ class Matrix:
             taught.append(learned)
             paths = len(simulation.paths)
         learned = _merged(taught)
-        batches = [self._bench.run(name, None, learned)[0] for _ in range(BATCHES)]
+        last = [self._bench.run(name, None, learned) for _ in range(BATCHES)]
+        batches = [run for run, _, _ in last]
         middle = replace(batches[0], **{what: median(getattr(each, what) for each in batches) for what in ("total", "final", "latency")})
         self._known[f"{name}|batch"] = asdict(middle)
         self._keep(f"{name}|learned", learned)
+        return last[-1][2]
 
     def _keep(self, key: str, what: object) -> None:
         self._known[key] = what
         self._file.write_text(json.dumps(self._known))
+
+
+def vs_brute_force(simulation: Simulation, most: float) -> float | None:
+    """How much more work the greedy search takes than the best of all paces, where all can be tried and some leave no more than that."""
+    if len(simulation.paths) > TRIED:
+        return None
+    found, best = (simulation.work(planner(simulation, most)) for planner in (greedy, brute_force))
+    return None if best.final > most else found.total / best.total if found.final <= most else float("inf")
 
 
 def estimate_error(run: Run, simulation: Simulation, pace: int) -> float:
@@ -280,6 +306,7 @@ def figures(cells: list[dict[str, Any]], prefix: str) -> dict[str, Any]:
         f"{prefix}additional_cpu_vs_uniform": round(geometric_mean(partly.values()), 3) if partly else None,
         f"{prefix}additional_cpu_vs_uniform_best": round(min(partly.values()), 3) if partly else None,
         f"{prefix}additional_cpu_vs_uniform_others": round(geometric_mean(others), 3) if others else None,
+        f"{prefix}greedy_vs_brute_force": round(max((cell["vs_brute_force"] for cell in ours if cell["vs_brute_force"]), default=1.0), 3),
         f"{prefix}planning_ms_max": round(max((cell["planning_ms"] for cell in ours), default=0.0)),
     }
 

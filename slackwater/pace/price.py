@@ -20,6 +20,7 @@ from slackwater.pace.flow import Numbers
 MOVED = 8  # times as much as a row that is read does one cost that has moved and is joined: it is derived, named and compared
 FADES = 0.9  # what an older flush still counts when a newer one is seen
 WEIGHT = 0.1  # what the guess counts, as if it were some flushes
+CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
 USUAL = 1e6  # rows, of which a guess is made where none were seen
 
 Sums = Sequence[float]  # weight, and weighted sums of weighed, there, weighed², weighed * there, there², cost, weighed * cost, there * cost

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from slackwater.pace.flow import Flow, Moves, Numbers, Sizes, flow
-from slackwater.pace.price import Price, weigh
+from slackwater.pace.price import CLEARLY, Price, weigh
 from slackwater.plan import Node, Scan
 
 Paces = tuple[int, ...]  # by path
@@ -67,6 +67,14 @@ class PathModel:
         found = flow(self.top, sources, self.sizes)
         return Flow(found.before, found.after, found.moves * self.bias)
 
+    def costs(self, sources: Mapping[str, Flow], met: Flow) -> Numbers:
+        """Of flushes for what the sources do, of which it makes such a flow."""
+        moved, several = sum(each.moves.read for each in sources.values()), len(sources) > 1
+        there = met.before + (sum(each.before for each in sources.values()) if several else 0.0)
+        incremental = self.incremental.at(weigh(moved, met.moves.read, several), there)
+        full = self.full(np.sum([each.after for each in sources.values()], axis=0))
+        return np.where(moved > 0, np.minimum(incremental, full), 0.0)
+
     @property
     def sources(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(node.relation for node in self.top.walk() if isinstance(node, Scan)))
@@ -85,10 +93,14 @@ class Work:
 
 @dataclass
 class Simulation:
-    """The paths of a view, those that are read before those that read them, and the tables below."""
+    """The paths of a view, those that are read before those that read them, and the tables below.
+
+    `anew`: what it costs to compute the view past its paths when the trigger comes, where that can be done.
+    """
 
     paths: Sequence[PathModel]
     tables: Mapping[str, Arriving]
+    anew: float | None = None
     _known: dict[tuple[int, Paces], Work] = field(default_factory=dict)
     _flows: dict[tuple[str, int, int], Flow] = field(default_factory=dict)
 
@@ -97,8 +109,11 @@ class Simulation:
         self.children = [tuple(self.index[s] for s in path.sources if s in self.index) for path in self.paths]
 
     def work(self, paces: Paces) -> Work:
-        """Of all paths."""
-        return sum((self.of_path(number, paces) for number in range(len(self.paths))), Work(0.0, 0.0))
+        """Of all paths, or at the trigger past them where that is clearly less."""
+        work = sum((self.of_path(number, paces) for number in range(len(self.paths))), Work(0.0, 0.0))
+        if self.anew is None or self.anew >= CLEARLY * work.final:
+            return work
+        return Work(work.total - work.final + self.anew, self.anew)
 
     def of_path(self, number: int, paces: Paces) -> Work:
         """Of one, which depends on its own pace and on those of the paths that it reads."""
@@ -110,13 +125,7 @@ class Simulation:
 
     def costs(self, number: int, paces: Paces) -> Numbers:
         """Of each flush of a path."""
-        path = self.paths[number]
-        sources, met = self._flows_of(number, paces)
-        moved, several = sum(each.moves.read for each in sources.values()), len(sources) > 1
-        there = met.before + (sum(each.before for each in sources.values()) if several else 0.0)
-        incremental = path.incremental.at(weigh(moved, met.moves.read, several), there)
-        full = path.full(np.sum([each.after for each in sources.values()], axis=0))
-        return np.where(moved > 0, np.minimum(incremental, full), 0.0)
+        return self.paths[number].costs(*self._flows_of(number, paces))
 
     def given(self, number: int, paces: Paces) -> Numbers:
         """Rows that each flush of a path gives to those who read it."""

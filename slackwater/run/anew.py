@@ -25,12 +25,13 @@ from slackwater.path import Path
 from slackwater.plan import Node, Output, Project, Scan, column
 from slackwater.plan.rename import rename
 from slackwater.run.beside import guess_for, may_run_beside
-from slackwater.run.choice import FIRST, FULL, Choice, by_cost
+from slackwater.run.choice import FIRST, FULL, Choice, by_cost, expected_cost
 from slackwater.run.compile import AnyPath, Compiled
+from slackwater.run.models import remaining
 from slackwater.run.plans import InFull, slim, stored
 from slackwater.run.plans import in_full as computed_in_full
 from slackwater.run.reads import Reads
-from slackwater.run.warehouse import Step
+from slackwater.run.warehouse import Step, Warehouse
 
 
 @dataclass(frozen=True)
@@ -82,24 +83,41 @@ def choose_for_view(step: Step, view: View, form: Compiled) -> Choice | None:
         return None
     now = {source: step.traces[source].version for source in whole.sources}
     in_full = Reads(whole.plans.everything, {}, now, step).rows
-    if not may_run_beside(whole.plans.change, in_full, step.warehouse) and _may_run_beside(form, whole, in_full, step):
-        return None  # past them our engine would have to do alone what another does for less
+    if not _is_worth_it(form, whole, in_full, step.warehouse):
+        return None
     guess, learned = guess_for(whole.plans.change, in_full, step.warehouse), view.learned.get(view.name, {})
     if step.cursor(whole.path.name) is None:
         return replace(by_cost(in_full, in_full, learned, guess), how=FIRST)
     catch_up = _to_catch_up(step, form, whole, in_full, _met)
+    begins = any(step.cursor(path.name) is None for path in form.paths)
+    # Paths that were flushed before the trigger have read more than others: what is left of each tells.
+    expected = remaining(step, view, form) if view.goal.is_paced and not begins and not is_anew(step, whole) else None
     changed = MOVED * _met(step, step.cursor(whole.path.name) or {}, now) if is_anew(step, whole) else catch_up
-    choice = step.warehouse.chooser(changed, in_full, learned, guess, catch_up)
+    choice = step.warehouse.chooser(changed, in_full, learned, guess, catch_up, expected)
     if choice.how == FULL:
         return choice.that_read(in_full, in_full)
-    begins = any(step.cursor(path.name) is None for path in form.paths)
     return replace(choice, how=FIRST, rows=in_full) if begins else replace(choice, rows=catch_up)
 
 
-def _may_run_beside(form: Compiled, whole: Anew, read: int, step: Step) -> bool:
-    """Whether another engine may compute what lies below a view's last path."""
+def cost_anew(form: Compiled, view: View | None, rows: Mapping[str, float], warehouse: Warehouse) -> float | None:
+    """CPU seconds that it is expected to take to compute a view past its paths, from sources of so many rows. None: that is not done."""
+    whole = anew(form.paths, form.buffers)
+    if whole is None:
+        return None
+    scans = [node.relation.rpartition("@")[0] for node in whole.plans.everything.walk() if isinstance(node, Scan)]
+    in_full = int(sum(rows[source] for source in scans))
+    if not _is_worth_it(form, whole, in_full, warehouse):
+        return None
+    learned = view.learned.get(view.name, {}) if view is not None else {}
+    return expected_cost(in_full, learned.get(FULL) or learned.get(FIRST), guess_for(whole.plans.change, in_full, warehouse))
+
+
+def _is_worth_it(form: Compiled, whole: Anew, read: int, warehouse: Warehouse) -> bool:
+    """Not if our engine would have to do alone, past the paths, what another does for less below a view's last one."""
     below = [path for path in form.paths if isinstance(path, Path) and path.name != whole.path.name]
-    return all(may_run_beside(computed_in_full(path).change, read, step.warehouse) for path in below)
+    return may_run_beside(whole.plans.change, read, warehouse) or not all(
+        may_run_beside(computed_in_full(path).change, read, warehouse) for path in below
+    )
 
 
 def forget_far_behind(step: Step, form: Compiled, whole: Anew) -> None:

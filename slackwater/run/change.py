@@ -135,7 +135,7 @@ def write_query(step: Step, table: Table, query: str, names: Sequence[str] | Non
         removed = f"SELECT '{REMOVED}', old.{ID}, {listed_old}, {version} FROM {old_rows} AS old LEFT SEMI JOIN ({rows}) AS new ON {on}"
         added += f"\nUNION ALL {removed}"
     directory = step.directory(table.name.lower())
-    engine.write(added, directory, step.warehouse.files)
+    engine.write(added, directory, step.warehouse.files, table.columns)
     return _next_id(step, directory, table.next_id)
 
 
@@ -148,7 +148,7 @@ def write_actions(step: Step, table: Table, rows: str) -> int:
     id = f"CASE side WHEN '{REMOVED}' THEN {ID} ELSE {_first_id(step, table)} + monotonically_increasing_id() END AS {ID}"
     directory = step.directory(table.name.lower())
     statement = f"SELECT side AS {SIDE}, {id}, {values}, {version} FROM ({sides}) WHERE {shown}"
-    step.warehouse.engine.write(statement, directory, step.warehouse.files)
+    step.warehouse.engine.write(statement, directory, step.warehouse.files, table.columns)
     return _next_id(step, directory, table.next_id)
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from slackwater.errors import QueryError
-from slackwater.pace.price import learn_price, weigh
+from slackwater.pace.price import CLEARLY, learn_price, weigh
 
 INCREMENTAL, FULL = "incremental", "full"
 FIRST = "first"  # of a path's flushes: in full, on an engine that is seldom warm
@@ -34,7 +34,6 @@ WEIGHT = 0.1  # what the guess counts, as if it were a flush or two
 VARIED = 0.25  # of the square of what flushes read, on average, is how far they must lie apart to tell what a row costs
 SMALLER = 0.5  # of what flushes read, on average, is what one must read for them to tell all of what it costs
 COLD = 0.1  # what the first flush of a way counts, for which an engine generates and compiles code
-CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
 FAR = 4  # times as many rows as flushes usually read is what they say little about: their way is tried, and so learned of,
 TRIED = 3  # if it is expected to cost no more than so many times the other
 CATCH_UP_OVER = 5  # refreshes, over which it must pay that paths which have stayed behind catch up
@@ -89,7 +88,9 @@ class Choice:
 
 
 class Chooser(Protocol):
-    def __call__(self, rows: int, rows_in_full: int, learned: Learned, guess: Guess, catch_up: int = 0) -> Choice: ...
+    def __call__(
+        self, rows: int, rows_in_full: int, learned: Learned, guess: Guess, catch_up: int = 0, expected: float | None = None
+    ) -> Choice: ...
 
 
 def chooser_named(name: str) -> Chooser:
@@ -102,10 +103,14 @@ def chooser_named(name: str) -> Chooser:
     return CHOOSERS[name]
 
 
-def by_cost(rows: int, rows_in_full: int, learned: Learned, guess: Guess, catch_up: int = 0) -> Choice:
-    """The cheaper of two flushes that read so many rows. `catch_up`: what must be read once, before that is enough."""
-    incremental = expected_cost(rows, learned.get(INCREMENTAL), guess)
+def by_cost(rows: int, rows_in_full: int, learned: Learned, guess: Guess, catch_up: int = 0, expected: float | None = None) -> Choice:
+    """The cheaper of two flushes that read so many rows. `catch_up`: what must be read once, before that is enough. `expected`: what the
+    incremental one costs, if more is known about it than such rows."""
     full = expected_cost(rows_in_full, learned.get(FULL) or learned.get(FIRST), guess)
+    if expected is not None:
+        how, read = (FULL, rows_in_full) if full < CLEARLY * expected else (INCREMENTAL, rows)
+        return Choice(how, read, expected, full)
+    incremental = expected_cost(rows, learned.get(INCREMENTAL), guess)
     if catch_up > rows:
         once = min(expected_cost(catch_up, learned.get(INCREMENTAL), guess), AFRESH * full)
         incremental += (once - incremental) / CATCH_UP_OVER
@@ -114,14 +119,14 @@ def by_cost(rows: int, rows_in_full: int, learned: Learned, guess: Guess, catch_
     return Choice(INCREMENTAL, rows, incremental, full)
 
 
-def _incremental(rows: int, rows_in_full: int, learned: Learned, guess: Guess, catch_up: int = 0) -> Choice:
-    return replace(by_cost(rows, rows_in_full, learned, guess, catch_up), how=INCREMENTAL, rows=rows)
+def _incremental(rows: int, rows_in_full: int, learned: Learned, guess: Guess, catch_up: int = 0, expected: float | None = None) -> Choice:
+    return replace(by_cost(rows, rows_in_full, learned, guess, catch_up, expected), how=INCREMENTAL, rows=rows)
 
 
 def _at_random(luck: random.Random) -> Chooser:
-    def choose(rows: int, rows_in_full: int, learned: Learned, guess: Guess, catch_up: int = 0) -> Choice:
+    def choose(rows: int, rows_in_full: int, learned: Learned, guess: Guess, catch_up: int = 0, expected: float | None = None) -> Choice:
         how, read = luck.choice(((INCREMENTAL, rows), (FULL, rows_in_full)))
-        return replace(by_cost(rows, rows_in_full, learned, guess, catch_up), how=how, rows=read)
+        return replace(by_cost(rows, rows_in_full, learned, guess, catch_up, expected), how=how, rows=read)
 
     return choose
 

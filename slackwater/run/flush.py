@@ -76,7 +76,7 @@ class _Change:
         few = _few(self.text, path, step) if self.rows is not None and self.rows <= FEW else None
         if few is None:
             text = self.text.replace(NO_VERSION, step.version_column(path.name))
-            step.warehouse.engine.write(text, directory, step.warehouse.files)
+            step.warehouse.engine.write(text, directory, step.warehouse.files, path.columns)
         else:
             _write_few(few, path, directory, step)
         return ""

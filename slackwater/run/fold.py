@@ -53,7 +53,7 @@ def write_fold(trace: Trace, range: Range, warehouse: Warehouse) -> Batch:
                 if reading.files:
                     files.write_folded(reading, range.upto, directory, side)
         else:
-            warehouse.engine.write(_statement(trace, range, warehouse), directory, files)
+            warehouse.engine.write(_statement(trace, range, warehouse), directory, files, trace.columns)
         batch = Batch(range.upto, id, *files.sealed(directory))
         files.sync([directory])
     except BaseException:

@@ -66,6 +66,7 @@ class Gather:
             f"LEFT SEMI JOIN (SELECT {hint}key FROM {quote(keys)} AS few) ON {quote(self.column.name)} = key",
             directory,
             files,
+            self.trace.columns,
         )
         return Reading(files.written(directory)[0])
 

@@ -8,26 +8,20 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from slackwater.catalog import Catalog, Done, Snapshot, View
 from slackwater.errors import Unsupported
-from slackwater.pace.estimate import estimated_sizes
-from slackwater.pace.flow import Flow, Moves, Numbers, Sizes
-from slackwater.pace.goal import FINAL, WITHIN
-from slackwater.pace.planners import Planner, greedy
-from slackwater.pace.price import Price, price
-from slackwater.pace.simulate import Arriving, Paces, PathModel, Simulation, Work
+from slackwater.pace.goal import WITHIN, Goal
+from slackwater.pace.planners import MARGIN, Planner, greedy, with_room
+from slackwater.pace.simulate import Arriving, Paces, Simulation, Work
 from slackwater.pace.trigger import MARKER, ROWS, WINDOW
 from slackwater.path import Path
-from slackwater.run.beside import guess_for
-from slackwater.run.choice import FIRST, FULL, GIVEN, PRICE, Guess, Learned, expected_cost
+from slackwater.run.anew import cost_anew
 from slackwater.run.compile import Compiled
 from slackwater.run.compiled import compiled
-from slackwater.run.plans import in_full
+from slackwater.run.models import path_model
 from slackwater.run.refresh import in_order
 from slackwater.run.warehouse import Warehouse
 
@@ -36,9 +30,6 @@ USUAL = 0.01  # of a table's rows arrive until the next trigger, where nothing i
 LINES = 200  # of the history of a table, by which its arrivals are expected
 A_DAY = 86400.0  # seconds, until a trigger of which nothing else is known
 SLOWEST = 0.1  # CPU seconds of a second, if refreshes took less of them
-MOST_BIASED = 50.0  # times as many rows as expected, or as few, are believed
-MARGIN = 0.7  # of the time that a goal leaves is planned for: what is expected is not what comes
-SOME = np.array([0.0, *(10.0 ** np.arange(2, 11))])  # rows, by which the cost of any number is told
 
 
 @dataclass(frozen=True)
@@ -104,8 +95,8 @@ class Plan:
 
     @property
     def least(self) -> float:
-        """Seconds after the trigger that could be a goal."""
-        return self.work.final / (self.speed * MARGIN)
+        """CPU seconds that a goal would have to leave for the trigger."""
+        return self.work.final / MARGIN
 
     @property
     def moving(self) -> float:
@@ -126,10 +117,16 @@ def planned(view: View, snapshot: Snapshot, warehouse: Warehouse, planner: Plann
     simulation = simulated(compiled(view.name, snapshot, warehouse), view, snapshot, warehouse, times)
     speed = _speed(view, warehouse)
     batch = simulation.work((1,) * len(simulation.paths)).final
-    goal = view.goal
-    most = goal.seconds * speed * MARGIN if goal.kind == WITHIN else goal.share * batch if goal.kind == FINAL else math.inf
-    paces = planner(simulation, most)
+    most = allowed(view.goal, batch, speed)
+    paces = with_room(planner, simulation, most)
     return Plan(simulation, paces, most, speed, time.perf_counter() - began, times)
+
+
+def allowed(goal: Goal, batch: float, speed: float = 1.0) -> float:
+    """CPU seconds that may be left for the trigger, of so many in one batch."""
+    if goal.kind == WITHIN:
+        return goal.seconds * speed
+    return goal.share * batch if goal.share < 1 else math.inf
 
 
 def _speed(view: View, warehouse: Warehouse) -> float:
@@ -164,13 +161,11 @@ def simulated(
     rows = {source: table.after for source, table in tables.items()}
     models = []
     for path, owner in paths:
-        trace = snapshot.traces.get(path.name)
-        sizes = estimated_sizes(path.top, rows, float(trace.rows) if trace is not None and trace.rows else None)
-        rows[path.name] = sizes[path.top]
         learned = owner.learned.get(path.name, {}) if owner is not None else {}
-        model = _model(path, sizes, learned, _guess(path, sum(rows[source] for source in path.sources), warehouse))
-        models.append(replace(model, bias=_bias(model, rows, learned.get(GIVEN, ()))))
-    return Simulation(models, tables)
+        models.append(path_model(path, rows, snapshot.traces.get(path.name), learned, warehouse))
+        rows[path.name] = models[-1].sizes[path.top]
+    at_once = None if parts else cost_anew(form, view, rows, warehouse)
+    return Simulation(models, tables, at_once)
 
 
 def _expected(sources: Iterable[str], view: View | None, snapshot: Snapshot, catalog: Catalog, times: float) -> dict[str, Arriving]:
@@ -187,35 +182,6 @@ def _rows_until_trigger(view: View | None) -> int | None:
     if view is None:
         return None
     return view.trigger.rows if view.trigger.kind == ROWS else view.expects
-
-
-def _model(path: Path, sizes: Sizes, learned: Learned, guess: Guess) -> PathModel:
-    full = learned.get(FULL) or learned.get(FIRST)
-    guessed = Price(guess.fixed, guess.per_row, guess.per_row * guess.looked_through)
-    return PathModel(path.name, path.top, sizes, price(learned.get(PRICE, ()), guessed), _priced(full, guess))
-
-
-def _bias(model: PathModel, rows: Mapping[str, float], given: Sequence[float]) -> float:
-    """How many times as many rows flushes have given as would have been expected of them. Rows of one group may come together, for one."""
-    if len(given) != 2 * len(model.sources) + 2 or not given[0]:
-        return 1.0
-    seen, sources = given[-1] / given[0], {}
-    for number, source in enumerate(model.sources):
-        added, removed = (np.array([each / given[0]]) for each in given[1 + 2 * number : 3 + 2 * number])
-        changed = np.minimum(added, removed)
-        now = np.array([rows[source]])
-        sources[source] = Flow(np.maximum(now - added + removed, 0.0), now, Moves(added - changed, changed, removed - changed))
-    expected = float(model.flow(sources).moves.read[0])
-    return min(max(seen / expected, 1 / MOST_BIASED), MOST_BIASED) if expected > 0 else 1.0
-
-
-def _guess(path: Path, rows: float, warehouse: Warehouse) -> Guess:
-    return guess_for(in_full(path).change, int(rows), warehouse)
-
-
-def _priced(sums: Sequence[float] | None, guess: Guess) -> Callable[[Numbers], Numbers]:
-    costs = np.array([expected_cost(int(rows), sums, guess) for rows in SOME])
-    return lambda rows: np.interp(rows, SOME, costs)
 
 
 def _arriving(source: str, interval: float, snapshot: Snapshot, catalog: Catalog) -> Arriving:

@@ -22,6 +22,7 @@ from slackwater.run.warehouse import Warehouse
 
 DRIFT = 1.5  # times as many rows as planned for, or as few, are another plan's
 SETTLED = 0.2  # of the time until the trigger is over before too few rows tell anything
+NEARLY = 0.01  # of a share that is missing makes no difference
 SELDOM = 50  # times as long as planning takes is the least between two plans
 
 
@@ -57,7 +58,7 @@ class Pacer:
         plan, found = course.plan, []
         for path in plan.simulation.index:
             pace = plan.pace(path)
-            many = min(math.floor(progress * pace + 1e-9), pace - 1)  # the last one is the trigger's
+            many = min(math.floor(progress * pace + NEARLY), pace - 1)  # the last one is the trigger's
             if many > course.flushed.get(path, 0):
                 course.flushed[path] = many
                 found.append(path)

@@ -6,9 +6,9 @@ import math
 
 from slackwater.catalog import View
 from slackwater.pace.goal import WITHIN
-from slackwater.pace.planners import uniform
+from slackwater.pace.planners import uniform, with_room
 from slackwater.pace.simulate import Simulation, Work
-from slackwater.run.paces import MARGIN, Plan, TradeOff
+from slackwater.run.paces import Plan, TradeOff
 
 
 def shown_plan(view: View, plan: Plan) -> str:
@@ -23,7 +23,7 @@ def shown_plan(view: View, plan: Plan) -> str:
     for number, name in enumerate(names):
         work = simulation.of_path(number, plan.paces)
         lines.append(f"{name:<{wide}} {plan.paces[number]:>5} {work.total:>8.2f} {work.final:>8.2f}  {_why(number, plan)}")
-    one = uniform(simulation, plan.most)
+    one = with_room(uniform, simulation, plan.most)
     lines += [
         "",
         f"in all {_told(plan.work)}: {plan.latency:.2f} s after the trigger",
@@ -42,7 +42,7 @@ def _told(work: Work) -> str:
 def _allowed(view: View, plan: Plan) -> str:
     if math.isinf(plan.most):
         return "all work may wait"
-    each = f", at {plan.speed:.2f} of them a second, {1 - MARGIN:.0%} to spare" if view.goal.kind == WITHIN else ""
+    each = f", at {plan.speed:.2f} of them a second" if view.goal.kind == WITHIN else ""
     return f"{plan.most:.2f} CPU-s may be left{each}"
 
 
@@ -62,9 +62,9 @@ def _why(number: int, plan: Plan) -> str:
 def warning(view: View, plan: Plan) -> str:
     """That a goal cannot be met, and which one could."""
     if view.goal.kind == WITHIN:
-        better = f"within {max(0.1, math.ceil(10 * plan.least) / 10):g} seconds"
+        better = f"within {max(0.1, math.ceil(10 * plan.least / plan.speed) / 10):g} seconds"
     else:
-        better = f"final work {min(1.0, math.ceil(100 * plan.work.final / max(plan.batch.final, 1e-9)) / 100):g}"
+        better = f"final work {min(1.0, math.ceil(100 * plan.least / max(plan.batch.final, 1e-9)) / 100):g}"
     return f"{view.name} is expected to miss its goal '{view.options['goal']}': the best that it can have is '{better}'"
 
 

@@ -106,7 +106,7 @@ def delete(statement: Delete, warehouse: Warehouse) -> Changed:
         if statement.where is not None:
             rows += f" WHERE {readable(statement.where, step.before, warehouse)}"
         with checked([statement.where], f"{quote(table.name)} AS {quote(alias)}", step):
-            warehouse.engine.write(rows, step.directory(table.name.lower()), warehouse.files)
+            warehouse.engine.write(rows, step.directory(table.name.lower()), warehouse.files, table.columns)
         return table.next_id
 
     return change_table(statement.table, warehouse, statement.text, "delete", write, _texts(statement.where))

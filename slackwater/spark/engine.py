@@ -351,12 +351,13 @@ class Engine:
         return "\n".join(str(value) for row in rows for value in row.values())
 
     @asked_again
-    def write(self, statement: str, directory: str, files: Files) -> None:
-        """A flush: its rows as Parquet below `directory`, arrivals and departures in folders of their own."""
+    def write(self, statement: str, directory: str, files: Files, columns: Sequence[Column]) -> None:
+        """A flush: its rows as Parquet below `directory`, arrivals and departures in folders of their own. `columns`: the trace's."""
         with writing_files(directory), self._running(statement):
             rows = self.spark.sql(statement)
             if self.is_sail:
-                write_by_sail(rows, directory, files)
+                may_hold_nan = any(word in column.type for column in columns for word in ("float", "double"))
+                write_by_sail(rows, directory, files, may_hold_nan)
             else:
                 write_parquet(rows, directory, files, self.is_spread)
 

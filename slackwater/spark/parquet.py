@@ -43,10 +43,9 @@ def write_parquet(rows: DataFrame, directory: str, files: Files, spread: bool) -
         check_arrived(counted.get.get("rows", 0), files.rows_below(directory))
 
 
-def write_by_sail(rows: DataFrame, directory: str, files: Files) -> None:
+def write_by_sail(rows: DataFrame, directory: str, files: Files, may_hold_nan: bool) -> None:
     """The same by Sail. Its footers leave NaN out of a column's smallest and largest value, and Sail believes them: a filter for NaN would
     skip the rows that hold it. So files of columns that may hold NaN are written anew, by us, who tell no such values."""
-    may_hold_nan = any(word in rows.schema.simpleString() for word in ("float", "double"))
     place = f"{directory}-as-written" if may_hold_nan else directory
     try:
         rows.write.mode("overwrite").partitionBy(SIDE).parquet(sail_uri(place))

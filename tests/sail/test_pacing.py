@@ -145,7 +145,8 @@ def test_a_burst_is_planned_for(db: Session, clock: Clock) -> None:
     plans: list[float] = []
 
     def noting(simulation: Simulation, most: float) -> Paces:
-        plans.append(sum(table.moving for table in simulation.tables.values()))
+        if most:  # not the question what the least is
+            plans.append(sum(table.moving for table in simulation.tables.values()))
         return (4, 4)
 
     create(db, "best", "trigger = 'every 10 minutes', goal = 'final work 0.5', expect = '100 rows'", BEST)

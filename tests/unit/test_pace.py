@@ -3,13 +3,28 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
 from slackwater.pace.flow import Flow, Moves, flow, spread
-from slackwater.pace.planners import NEARLY, PLANNERS, STEPS, brute_force, eager, greedy, is_allowed, lazy, leaf, uniform
+from slackwater.pace.planners import (
+    MARGIN,
+    NEARLY,
+    PLANNERS,
+    ROOM,
+    STEPS,
+    brute_force,
+    eager,
+    greedy,
+    is_allowed,
+    lazy,
+    leaf,
+    uniform,
+    with_room,
+)
 from slackwater.pace.price import Price
 from slackwater.pace.simulate import Arriving, PathModel, Simulation, Work
 from slackwater.plan import Aggregate, Column, Filter, Join, Limit, Node, Output, Project, Scan, Union, column
@@ -182,3 +197,19 @@ def test_works_add_up() -> None:
 def test_nodes_may_be_looked_up_by_what_they_are() -> None:
     sizes: dict[Node, float] = {Filter(LINES, parse_one("amount > 5")): 3.0}
     assert sizes[Filter(LINES, parse_one("amount > 5"))] == 3.0
+
+
+def test_room_is_left_where_that_is_cheap() -> None:
+    simulation = average_and_above()
+    batch = simulation.work((1, 1)).final
+    least = simulation.work(greedy(simulation, 0.0)).final
+    for share in (0.9, 0.5, 0.2, 0.05, 0.01):
+        most = share * batch
+        final = simulation.work(with_room(greedy, simulation, most)).final
+        if ROOM * least < MARGIN * most:
+            assert final <= MARGIN * most  # so much less than could be left that it may become more
+        elif least <= most:
+            assert final <= max(most, ROOM * least)
+        else:
+            assert final <= ROOM * NEARLY * least  # the goal cannot be met, nor is all spent on coming near
+    assert with_room(greedy, simulation, math.inf) == (1, 1)

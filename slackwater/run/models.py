@@ -1,0 +1,80 @@
+"""What is known of a path and of what flushes of it cost, for whoever plans: paces between triggers, and the way of a refresh."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from slackwater.catalog import View
+from slackwater.pace.estimate import estimated_sizes
+from slackwater.pace.flow import Flow, Moves, Numbers
+from slackwater.pace.price import Price, price
+from slackwater.pace.simulate import PathModel
+from slackwater.path import Path
+from slackwater.run.beside import guess_for
+from slackwater.run.choice import FIRST, FULL, GIVEN, PRICE, Guess, Learned, expected_cost
+from slackwater.run.compile import Compiled
+from slackwater.run.plans import in_full
+from slackwater.run.warehouse import Step, Warehouse
+from slackwater.trace import Trace
+
+MOST_BIASED = 50.0  # times as many rows as expected, or as few, are believed
+SOME = np.array([0.0, *(10.0 ** np.arange(2, 11))])  # rows, by which the cost of any number is told
+
+
+def path_model(path: Path, rows: Mapping[str, float], trace: Trace | None, learned: Learned, warehouse: Warehouse) -> PathModel:
+    """A path whose sources have so many rows. `trace`: what it keeps, if there is something."""
+    sizes = estimated_sizes(path.top, rows, float(trace.rows) if trace is not None and trace.rows else None)
+    guess = guess_for(in_full(path).change, int(sum(rows[source] for source in path.sources)), warehouse)
+    guessed = Price(guess.fixed, guess.per_row, guess.per_row * guess.looked_through)
+    full = priced(learned.get(FULL) or learned.get(FIRST), guess)
+    model = PathModel(path.name, path.top, sizes, price(learned.get(PRICE, ()), guessed), full)
+    return replace(model, bias=_bias(model, rows, learned.get(GIVEN, ())))
+
+
+def priced(sums: Sequence[float] | None, guess: Guess) -> Callable[[Numbers], Numbers]:
+    """What a full flush costs, by rows that it reads."""
+    costs = np.array([expected_cost(int(rows), sums, guess) for rows in SOME])
+    return lambda rows: np.interp(rows, SOME, costs)
+
+
+def remaining(step: Step, view: View, form: Compiled) -> float:
+    """CPU seconds that all paths of a view are expected to take now, each for what it has not read yet."""
+    rows: dict[str, float] = {}
+    coming: dict[str, Flow] = {}  # by path: what it is about to do
+    work = 0.0
+    for path in form.paths:
+        assert isinstance(path, Path)
+        seen = step.cursor(path.name) or {}
+        sources = {source: _unread(step.traces[source], seen.get(source, 0), coming.get(source)) for source in path.sources}
+        rows |= {source: float(flow.after[0]) for source, flow in sources.items()}
+        model = path_model(path, rows, step.traces.get(path.name), view.learned.get(path.name, {}), step.warehouse)
+        coming[path.name] = model.flow(sources)
+        work += float(model.costs(sources, coming[path.name])[0])
+    return work
+
+
+def _unread(trace: Trace, seen: int, coming: Flow | None) -> Flow:
+    """What moved in a trace since a version, and what is about to."""
+    batches = trace.between(seen, trace.version)
+    flow = moved(trace.rows, sum(batch.added_rows for batch in batches), sum(batch.removed_rows for batch in batches))
+    return flow if coming is None else Flow(flow.before, coming.after, flow.moves + coming.moves)
+
+
+def moved(now: float, added: float, removed: float) -> Flow:
+    """So many rows are there after these came and went: what is both is a change."""
+    changed = min(added, removed)
+    before, after = np.array([max(now - added + removed, 0.0)]), np.array([float(now)])
+    return Flow(before, after, Moves(*(np.array([float(each)]) for each in (added - changed, changed, removed - changed))))
+
+
+def _bias(model: PathModel, rows: Mapping[str, float], given: Sequence[float]) -> float:
+    """How many times as many rows flushes have given as would have been expected of them. Rows of one group may come together, for one."""
+    if len(given) != 2 * len(model.sources) + 2 or not given[0]:
+        return 1.0
+    usual = [each / given[0] for each in given[1:]]
+    sources = {source: moved(rows[source], *usual[2 * number : 2 * number + 2]) for number, source in enumerate(model.sources)}
+    expected = float(model.flow(sources).moves.read[0])
+    return min(max(usual[-1] / expected, 1 / MOST_BIASED), MOST_BIASED) if expected > 0 else 1.0
