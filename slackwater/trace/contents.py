@@ -49,11 +49,19 @@ class Found:
     unpacked: Unpacked
 
     @classmethod
-    def find(cls, place: Place, path: str, column: str, keys: np.ndarray, unpacked: Unpacked) -> Found:
+    def find(cls, place: Place, path: str, column: str, keys: np.ndarray, unpacked: Unpacked, around: np.ndarray | None = None) -> Found:
+        """`around`: these keys and others that will be looked for, which are better found at once if all values are looked at."""
         file = _opened(place.source(path))
+        groups = [group for group in range(file.num_row_groups) if _may_hold(file.metadata, group, column, keys)]
+        order = unpacked.order(path, file, column, groups, len(keys))
+        if order is not None:
+            there = tuple((group, order.places(group, keys)) for group in groups)
+            order.memory.rest()
+            return cls(place, path, column, keys, there, unpacked.rows_at(dict(there), path, file, [column], lambda names: file), unpacked)
+        if around is not None and len(around) > len(keys):
+            return cls.find(place, path, column, around, unpacked)
         schema = pa.schema([file.schema_arrow.field(column)])
         keyring, found = _Keyring(keys), [schema.empty_table()]
-        groups = [group for group in range(file.num_row_groups) if _may_hold(file.metadata, group, column, keys)]
         places = {group: [np.array([], np.int64)] for group in groups}
         for group, first, batch in unpacked.batches(path, file, groups, [column], file):
             at = keyring.places(as_numbers(batch[column]))
@@ -85,17 +93,9 @@ class Found:
         more = [name for name in columns if name in file.schema_arrow.names and name not in self.rows.column_names]
         if not more:
             return self
-        coded = _opened(self.place.source(self.path), _repeated(file, more))
-        schema = pa.schema([file.schema_arrow.field(name) for name in more])
-        found, there = [schema.empty_table()], dict(self.places)
-        groups = [group for group, places in self.places if len(places)]
-        for group, first, batch in self.unpacked.batches(self.path, file, groups, more, coded):
-            places = there[group]
-            here = places[np.searchsorted(places, first) : np.searchsorted(places, first + batch.num_rows)]
-            if len(here):
-                found.append(pa.table(batch.take(pa.array(here - first))).cast(schema))
         rows = self.rows
-        few = pa.concat_tables(found)
+        source = self.place.source(self.path)
+        few = self.unpacked.rows_at(dict(self.places), self.path, file, more, lambda names: _opened(source, _repeated(file, names)))
         for name, values in zip(more, _with_zones(few, file).columns, strict=True):
             rows = rows.append_column(name, values)
         return replace(self, rows=rows)

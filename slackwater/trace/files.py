@@ -232,7 +232,7 @@ class Files:
         with self._reading(file):
             found = self._finds.get((file.path, column))
             if found is None or not found.has(keys):
-                found = Found.find(self.place, self.full(file), column, around, self._unpacked)
+                found = Found.find(self.place, self.full(file), column, keys, self._unpacked, around)
             found = found.reading(columns)
         self._finds.put((file.path, column), found, found.size)
         present = [name for name in columns if name in found.rows.column_names]

@@ -108,14 +108,15 @@ def test_what_was_found_answers_for_fewer_keys_and_learns_more_columns(tmp_path:
     assert found.reading(["c"]).among(np.array([2])).to_pylist() == [{"a": 2, "b": "x", "c": 2}]
 
 
-def test_a_column_that_is_looked_through_again_is_decoded_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("large", [0, 1000])
+def test_a_column_that_is_looked_through_again_is_decoded_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int) -> None:
     monkeypatch.setattr("slackwater.trace.unpacked.BATCH", 2)
     words = ["v", None, "wörter", "", "z"]
     rows = pa.table(
         {"a": [3, 1, None, 3, 5], "b": words, "c": pa.array([1, None, 2, 3, 4], pa.decimal128(9, 2)), "d": [[1], None, [], [2, 3], []]}
     )
     pq.write_table(rows, tmp_path / "t.parquet", row_group_size=3)
-    unpacked, decoded = Unpacked(least=0), list[str]()
+    unpacked, decoded = Unpacked(least=0, large=large), list[str]()
     decode = pq.ParquetFile.iter_batches
 
     def noted(file: pq.ParquetFile, size: int, groups: list[int], names: list[str]) -> Iterator[pa.RecordBatch]:
@@ -133,10 +134,37 @@ def test_a_column_that_is_looked_through_again_is_decoded_no_more(tmp_path: Path
     assert spent[0] == 0 < spent[1] == spent[2]
 
 
+@pytest.mark.parametrize("large", [0, 1_000_000])
+@pytest.mark.parametrize("type", [pa.int16(), pa.int64(), pa.date32()])
+def test_keys_are_found_by_an_order_where_they_are_looked_for_often(tmp_path: Path, large: int, type: pa.DataType) -> None:
+    luck = np.random.default_rng(7)
+    drawn = pa.array(luck.integers(-50, 50, 2000).astype(np.int32), mask=luck.random(2000) < 0.1)
+    rows = pa.table({"a": drawn.cast(type), "b": range(2000)})
+    pq.write_table(rows, tmp_path / "t.parquet", row_group_size=700)
+    unpacked, orders = Unpacked(least=0, large=large), 0
+    for _ in range(12):
+        keys = np.unique(luck.integers(-60, 60, luck.integers(0, 20)))
+        found = Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", keys, unpacked).reading(["b"])
+        wanted = [n for n, value in enumerate(drawn.to_pylist()) if value is not None and value in keys]
+        assert found.rows.equals(rows.take(wanted))
+        file = pq.ParquetFile(tmp_path / "t.parquet")
+        orders += unpacked.order(str(tmp_path / "t.parquet"), file, "a", [0, 1, 2], len(keys)) is not None
+    assert 0 < orders < 12
+    assert unpacked.order(str(tmp_path / "t.parquet"), file, "a", [0, 1, 2], 2000) is None  # to look at all is less
+
+
+def test_a_column_of_nothing_has_no_order(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": pa.array([None] * 9, pa.int64())}), tmp_path / "t.parquet")
+    unpacked = Unpacked(least=0, large=0)
+    for _ in range(9):
+        found = Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([0]), unpacked)
+        assert found.rows.num_rows == 0
+
+
 def test_a_column_for_which_there_is_no_room_is_decoded(tmp_path: Path) -> None:
     rows = pa.table({"a": range(1000)})
     pq.write_table(rows, tmp_path / "t.parquet")
-    for unpacked in (Unpacked(room=100, least=0), Unpacked(least=2000)):
+    for unpacked in (Unpacked(room=100, least=0), Unpacked(room=100, least=0, large=0), Unpacked(least=2000)):
         for _ in range(3):
             found = Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([7, 999]), unpacked)
             assert found.rows["a"].to_pylist() == [7, 999]
@@ -151,7 +179,7 @@ def test_a_key_is_not_found_where_nothing_is(tmp_path: Path) -> None:
 def test_keys_are_found_where_an_engine_knew_that_none_is_missing(tmp_path: Path) -> None:
     schema = pa.schema([pa.field("a", pa.int64(), nullable=False), pa.field("b", pa.int64(), nullable=False)])
     pq.write_table(rows := pa.table({"a": range(6), "b": range(6)}, schema), tmp_path / "t.parquet")
-    for unpacked in (Unpacked(), mapped := Unpacked(least=0), mapped, mapped):
+    for unpacked in (Unpacked(), mapped := Unpacked(least=0, large=0), mapped, mapped):
         found = Found.find(Disk(tmp_path), str(tmp_path / "t.parquet"), "a", np.array([1, 5]), unpacked).reading(["b"])
         assert found.rows.to_pylist() == rows.take([1, 5]).to_pylist()
 
