@@ -3,8 +3,9 @@
     cost = a + b * weighed + c * there
 
 `weighed` are rows that came or went, those that are derived, named and compared counting more; `there` those among which what moved finds
-its partners and its groups. The line goes through the path's own flushes by least squares, recent ones counting most, with none of the
-three below zero. A guess stands for flushes that were not seen.
+its partners and its groups. The line goes through the path's own flushes by least squares, with none of the three below zero. What counts
+is by which part of its cost each of them is missed, or a few large flushes would hide what small ones cost; recent ones count most. A guess
+stands for flushes that were not seen.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from slackwater.pace.flow import Numbers
 
 MOVED = 8  # times as much as a row that is read does one cost that has moved and is joined: it is derived, named and compared
 FADES = 0.9  # what an older flush still counts when a newer one is seen
+LEAST = 0.005  # CPU seconds: what a flush costs less than that does not matter
 WEIGHT = 0.1  # what the guess counts, as if it were some flushes
 CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
 USUAL = 1e6  # rows, of which a guess is made where none were seen
@@ -47,7 +49,8 @@ def learn_price(weighed: float, there: float, cost: float, before: Sums, weight:
     """What is known after a flush."""
     seen = (1.0, weighed, there, weighed * weighed, weighed * there, there * there, cost, weighed * cost, there * cost)
     known = before if len(before) == len(seen) else (0.0,) * len(seen)
-    return [round(FADES * old + weight * new, 6) for old, new in zip(known, seen, strict=True)]
+    counts = weight / max(cost, LEAST) ** 2
+    return [round(FADES * old + counts * new, 6) for old, new in zip(known, seen, strict=True)]
 
 
 def price(sums: Sums, guess: Price) -> Price:
@@ -58,8 +61,9 @@ def price(sums: Sums, guess: Price) -> Price:
     costs = np.array([y, wy, ty]) / scales
     for point in ((1.0, 0.0, 0.0), (1.0, 1.0, 0.0), (1.0, 0.0, 1.0)):  # where the guess is asked
         expected = float(guess.at(point[1] * scales[1], point[2] * scales[2]))
-        products += WEIGHT * np.outer(point, point)
-        costs += WEIGHT * expected * np.array(point)
+        counts = WEIGHT / max(expected, y / n if n else 0.0, LEAST) ** 2  # no more than if it were one of them
+        products += counts * np.outer(point, point)
+        costs += counts * expected * np.array(point)
     return Price(*(float(each) for each in _least_squares(products, costs) / scales))
 
 

@@ -38,6 +38,14 @@ def test_flushes_of_one_size_tell_what_that_costs() -> None:
     assert float(found.at(2e5, 4e6)) == pytest.approx(0.7, rel=0.05)
 
 
+def test_a_large_flush_does_not_hide_what_small_ones_cost() -> None:
+    true = Price(0.06, 1e-7, 0.0)
+    sums = learn_price(3e7, 1e4, 1.5 * float(true.at(3e7, 1e4)), ())  # by chance it took half as much again
+    for _ in range(5):
+        sums = learn_price(1e5, 1e4, float(true.at(1e5, 1e4)), sums)
+    assert float(price(sums, GUESS).at(1e5, 1e4)) == pytest.approx(0.07, rel=0.1)
+
+
 def test_no_row_costs_less_than_nothing() -> None:
     sums: list[float] = []
     for there in range(1, 11):  # the more there was, the less it took: by chance
