@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Protocol
+from uuid import uuid4
 
 import pyarrow as pa
 
@@ -39,6 +40,7 @@ from slackwater.trace import VERSION, Batch, Trace
 
 FEW = 50_000  # rows that a flush is expected to give: up to here this process takes them, where that is cheaper
 GROUPED = 10  # times as many may be expected, if the path has few rows: they will belong to few groups
+ANY_SESSION = f"{uuid4().hex}:"  # stands in a statement for what an engine puts before names: rendering it takes longer than some flushes
 NO_VERSION = f"CAST(0 AS BIGINT) AS {VERSION}"  # stands in a statement until it is run: there it would be another text every time
 
 
@@ -274,7 +276,8 @@ def _text_of(reads: Reads, engine: Engine, step: Step) -> str:
     """A statement, after what it reads was named."""
     for name, (trace, reading) in reads.readings.items():
         engine.register(name, trace, reading, step.warehouse.files, hidden=True)
-    return _text(reads.plan, reads.sizes if engine.takes_hints else None, engine.prefix, engine is not step.warehouse.engine)
+    text = _text(reads.plan, reads.sizes if engine.takes_hints else None, engine is not step.warehouse.engine)
+    return text.replace(ANY_SESSION, engine.prefix)
 
 
 def _net(
@@ -314,10 +317,10 @@ def _planned(path: Path, moved: tuple[tuple[str, Moved], ...] | None, known: tup
 
 
 @lru_cache(maxsize=4096)
-def _text(plan: Node, sizes: tuple[tuple[str, Size], ...] | None, prefix: str, for_another: bool = False) -> str:
-    """A flush's statement but for its version."""
+def _text(plan: Node, sizes: tuple[tuple[str, Size], ...] | None, for_another: bool = False) -> str:
+    """A flush's statement but for its version and for the session."""
     plan = (agreed_plan(plan) or plan) if for_another else plan
-    return render(joined_by_hash(plan) if sizes is None else with_broadcasts(plan, dict(sizes)), prefix)
+    return render(joined_by_hash(plan) if sizes is None else with_broadcasts(plan, dict(sizes)), ANY_SESSION)
 
 
 def _key(source: str, step: Step) -> tuple[str, ...] | None:
