@@ -8,7 +8,7 @@ VENV42 := .venv42
 SPARK42 := 'pyspark[connect]>=4.2,<4.3'
 
 .PHONY: help demo test test-postgres test-spark42 test-cluster test-places conformance lint format cases fuzz mutants chaos profile-refresh \
-	peers clean
+	peers plots clean
 .DEFAULT_GOAL := help
 
 help: ## list the targets
@@ -80,6 +80,10 @@ bench-%: $(READY) ## run a module of bench/, such as bench-tpch, which generates
 
 profile-refresh: $(READY) ## where the CPU seconds of a refresh go; QUERY=17, ARGS="--scale-factor 0.1"
 	$(RUN) -m bench.profile_refresh --query $(or $(QUERY),3) $(ARGS)
+
+plots: $(READY) ## the pictures of docs/, from what bench-pace has measured
+	$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[plots]'
+	$(RUN) -m bench.plots $(ARGS)
 
 peers: ## install the systems that benchmarks compare with, each into an environment of its own
 	for peer in duckdb apache-flink; do test -x .peers/$$peer/bin/python || $(PYTHON) -m venv .peers/$$peer; \

@@ -14,6 +14,7 @@ Cells whose paces agree are run once. What is measured is kept below bench/resul
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import shutil
 import tempfile
@@ -44,8 +45,11 @@ from slackwater.sql import relations_in
 from tests.oracle import without_limit
 
 SLICES = 100  # in which rows arrive
+STEADY = (1.0,) * SLICES
+INTERVAL = 600  # seconds between two triggers, where the clock tells them
 CONSTRAINTS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)
 COMPARED = ("greedy", "uniform", "leaf")
+CHECKING = "eager"  # runs where others say that a goal cannot be met, to see whether that is so
 CALIBRATED = (1, 6, 40)  # the paces of runs from which costs are learned
 TRIED = 3  # paths, up to which all paces are tried
 BATCHES, CELLS = 3, 2  # runs of one batch and of other paces, of which the least counts: what else the machine does only adds to it
@@ -89,6 +93,16 @@ def _least(runs: Sequence[Run]) -> Run:
     return replace(least, final=min(run.final for run in runs), latency=min(run.latency for run in runs))
 
 
+class _Clock:
+    """The loop's."""
+
+    def __init__(self, began: float) -> None:
+        self.began = self.now = began
+
+    def __call__(self) -> float:
+        return self.now
+
+
 class Bench:
     """The data, and an engine on which runs have warehouses of their own."""
 
@@ -103,8 +117,11 @@ class Bench:
         """Those that a query reads."""
         return list(dict.fromkeys(found.name.lower() for found in relations_in(self.texts[name]) if found.name.lower() in tpch.TABLES))
 
-    def run(self, name: str, paces: Paces | None, learned: Learned) -> tuple[Run, Learned, Simulation]:
-        """Let all rows arrive, at these paces (None: in one batch), with what is known of costs. What it took, and what it has taught."""
+    def run(self, name: str, paces: Paces | None, learned: Learned, rates: Sequence[float] = STEADY) -> tuple[Run, Learned, Simulation]:
+        """Let all rows arrive, at these paces (None: in one batch), with what is known of costs. What it took, and what it has taught.
+
+        `rates`: at which they arrive, slice by slice. Where they are not all the same, nobody knows before, and the clock is the trigger.
+        """
         place = self._folder / "warehouse"
         shutil.rmtree(place, ignore_errors=True)
         with slackwater.connect(place, engine=self.engine, folding="off") as db:
@@ -112,9 +129,11 @@ class Bench:
             rows = sum(map(len, tables.values()))
             for table in tables:
                 db.sql(tpch.TABLES[table].create)
-            db.sql(f"CREATE MATERIALIZED VIEW {name} WITH (trigger = 'every {rows} rows', goal = 'final work 1') AS {self.texts[name]}")
+            trigger = f"every {rows} rows" if rates == STEADY else f"every {INTERVAL} seconds', expect = '{rows} rows"
+            options = f"trigger = '{trigger}', goal = 'final work 1'"
+            db.sql(f"CREATE MATERIALIZED VIEW {name} WITH ({options}) AS {self.texts[name]}")
             _teach(db, name, learned)
-            run = self._arrive(db, name, tables, paces)
+            run = self._arrive(db, tables, paces, rates)
             view, batch = db.sql(f"SELECT * FROM {name}").to_arrow(), db.recompute(name).to_arrow()
             check_answer(name, view, batch, partial(self._without_limit, db, name), f"{name} at {paces}")
             snapshot = db._warehouse.catalog.snapshot()
@@ -124,7 +143,7 @@ class Bench:
             simulation = simulated(form, after, snapshot, db._warehouse, arriving=arriving)
             return run, after.learned, simulation
 
-    def _arrive(self, db: slackwater.Session, name: str, tables: dict[str, pa.Table], paces: Paces | None) -> Run:
+    def _arrive(self, db: slackwater.Session, tables: dict[str, pa.Table], paces: Paces | None, rates: Sequence[float]) -> Run:
         run = Run(0.0, 0.0, 0.0, commit=commit())
         committed: list[tuple[float, float]] = []  # of a turn
 
@@ -133,12 +152,16 @@ class Bench:
                 run.rows.setdefault(event.path, []).append(event.added + event.removed)
 
         db.on_progress(note)
-        loop = Loop(db._warehouse, planner=lambda simulation, most: paces or (1,) * len(simulation.paths))
-        for number in range(SLICES):
+        clock = _Clock((time.time() // INTERVAL + 1) * INTERVAL)
+        loop = Loop(db._warehouse, clock, planner=lambda simulation, most: paces or (1,) * len(simulation.paths))
+        loop.turn()  # what was due before anything came
+        arrived = [sum(rates[:number]) / sum(rates) for number in range(len(rates) + 1)]
+        for number, (since, until) in enumerate(itertools.pairwise(arrived), start=1):
             for table, rows in tables.items():
-                first, last = number * len(rows) // SLICES, (number + 1) * len(rows) // SLICES
+                first, last = round(since * len(rows)), round(until * len(rows))
                 if last > first:
                     db.insert(table, rows.slice(first, last - first))
+            clock.now = clock.began + INTERVAL * number / len(rates)
             _fold(db, lambda name: name in tables)
             committed.clear()
             db._warehouse.on_commit.append(lambda: committed.append((_cpu(), time.monotonic())))
@@ -199,16 +222,20 @@ class Matrix:
 
     def query(self, name: str, constraints: Sequence[float]) -> Iterator[dict[str, Any]]:
         """The cells of a query, as far as time allows."""
-        wanted = [(constraint, planner) for constraint in constraints for planner in COMPARED]
-        keys = {each: f"{name}|{each[0]:g}|{each[1]}" for each in wanted}
-        simulation = self._simulation(name) if any(key not in self._known for key in keys.values()) else None
-        for constraint, planner in wanted:
-            key = keys[constraint, planner]
-            if key not in self._known and simulation is not None:
-                cell = self._measured(name, constraint, planner, simulation)
-                if cell is not None:
+        simulation: Simulation | None = None
+        for constraint in constraints:
+            is_told = False
+            for planner in (*COMPARED, CHECKING):
+                key = f"{name}|{constraint:g}|{planner}"
+                if planner == CHECKING and not is_told:
+                    continue
+                if key not in self._known:
+                    simulation = simulation or self._simulation(name)
+                    cell = self._measured(name, constraint, planner, simulation) if simulation is not None else None
+                    if cell is None:
+                        return
                     self._keep(key, cell)
-            if key in self._known:
+                is_told |= self._known[key]["told_infeasible"]
                 yield self._known[key]
 
     def _simulation(self, name: str) -> Simulation | None:
