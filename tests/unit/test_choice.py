@@ -102,3 +102,10 @@ def test_a_cost_that_is_not_known_teaches_nothing() -> None:
 def test_an_unknown_way_to_choose_is_refused() -> None:
     with pytest.raises(QueryError, match='cannot choose by "dice"'):
         chooser_named("dice")
+
+
+def test_what_is_known_better_stands_for_what_rows_tell() -> None:
+    full = by_cost(MILLION, MILLION, {}, GUESS).full
+    assert by_cost(100 * MILLION, MILLION, {}, GUESS).how == FULL
+    assert by_cost(100 * MILLION, MILLION, {}, GUESS, expected=full).how == INCREMENTAL
+    assert by_cost(1000, MILLION, {}, GUESS, expected=2 * full).how == FULL

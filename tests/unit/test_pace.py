@@ -213,3 +213,12 @@ def test_room_is_left_where_that_is_cheap() -> None:
         else:
             assert final <= ROOM * NEARLY * least  # the goal cannot be met, nor is all spent on coming near
     assert with_room(greedy, simulation, math.inf) == (1, 1)
+
+
+def test_a_view_is_computed_past_its_paths_where_that_leaves_clearly_less() -> None:
+    paths = average_and_above()
+    final = paths.work((1, 1)).final
+    simulation = Simulation(paths.paths, paths.tables, anew=0.5 * final)
+    work = simulation.work((1, 1))
+    assert (work.total, work.final) == pytest.approx((0.5 * final, 0.5 * final))
+    assert Simulation(paths.paths, paths.tables, anew=0.9 * final).work((1, 1)) == paths.work((1, 1))
