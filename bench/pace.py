@@ -5,7 +5,9 @@ and a planner: of the work that one batch would do after the trigger, only such 
 runs of the query took, and how many rows they had; then the loop of `slackwater run` flushes paths as they say while the rows arrive. Every
 answer is compared with recomputing. Inserts are not counted, nor is the folding of tables, which are the same for all; that of paths is.
 
-Cells whose paces agree are run once. What is measured is kept below bench/results, with its commit, and not measured again.
+Cells whose paces agree are run once, and again where a goal was missed that should have been met, whoever planned it: what else the machine
+does only adds to a run. Tables have the columns that the query names. What is measured is kept below bench/results, with its commit, and not
+measured again.
 
     python -m bench.pace                                                        Sail, SF 1, all queries: hours; it can be given some
     python -m bench.pace --queries q15 q17 --constraints 0.2 0.05 --minutes 30
@@ -16,6 +18,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import re
 import shutil
 import tempfile
 import time
@@ -52,7 +55,7 @@ COMPARED = ("greedy", "uniform", "leaf")
 CHECKING = "eager"  # runs where others say that a goal cannot be met, to see whether that is so
 CALIBRATED = (1, 6, 40)  # the paces of runs from which costs are learned
 TRIED = 3  # paths, up to which all paces are tried
-BATCHES, CELLS = 3, 2  # runs of one batch and of other paces, of which the least counts: what else the machine does only adds to it
+BATCHES, CELLS = 3, 2  # runs of one batch, and at most of other paces, of which the least counts
 # Those of the document that are not fully incrementable: aggregates that are joined or aggregated again, outer, semi and anti joins.
 PARTLY = ("q2", "q11", "q13", "q15", "q16", "q17", "q18", "q20", "q21", "q22", "agg_join", "outer")
 # What the document adds to TPC-H in words: an aggregate that is joined with a table, and a left join of what two equal joins give.
@@ -86,11 +89,13 @@ class Run:
     rows: dict[str, list[int]] = field(default_factory=dict)  # by path: what each flush gave
     spent: list[float] = field(default_factory=list)  # after each slice
     commit: str | None = None
+    runs: int = 1  # of which this is the least
 
 
 def _least(runs: Sequence[Run]) -> Run:
     least = min(runs, key=lambda run: run.total)
-    return replace(least, final=min(run.final for run in runs), latency=min(run.latency for run in runs))
+    final, latency = min(run.final for run in runs), min(run.latency for run in runs)
+    return replace(least, final=final, latency=latency, runs=sum(run.runs for run in runs))
 
 
 class _Clock:
@@ -113,9 +118,11 @@ class Bench:
         self._keeper = slackwater.connect(folder / "keeper", engine=engine)  # the engine lives as long as this
         self.engine: Any = self._keeper._warehouse.engine.spark if engine == "sail" else engine
 
-    def tables(self, name: str) -> list[str]:
-        """Those that a query reads."""
-        return list(dict.fromkeys(found.name.lower() for found in relations_in(self.texts[name]) if found.name.lower() in tpch.TABLES))
+    def tables(self, name: str) -> list[tpch.Table]:
+        """Those that a query reads, with the columns that it names, and keys."""
+        words = set(re.findall(r"\w+", self.texts[name].lower()))
+        found = dict.fromkeys(found.name.lower() for found in relations_in(self.texts[name]) if found.name.lower() in tpch.TABLES)
+        return [tpch.TABLES[each].with_columns(words) for each in found]
 
     def run(self, name: str, paces: Paces | None, learned: Learned, rates: Sequence[float] = STEADY) -> tuple[Run, Learned, Simulation]:
         """Let all rows arrive, at these paces (None: in one batch), with what is known of costs. What it took, and what it has taught.
@@ -125,10 +132,10 @@ class Bench:
         place = self._folder / "warehouse"
         shutil.rmtree(place, ignore_errors=True)
         with slackwater.connect(place, engine=self.engine, folding="off") as db:
-            tables = {table: self._data[table] for table in self.tables(name)}
+            tables = {table.name: self._data[table.name].select(table.names) for table in self.tables(name)}
             rows = sum(map(len, tables.values()))
-            for table in tables:
-                db.sql(tpch.TABLES[table].create)
+            for table in self.tables(name):
+                db.sql(table.create)
             trigger = f"every {rows} rows" if rates == STEADY else f"every {INTERVAL} seconds', expect = '{rows} rows"
             options = f"trigger = '{trigger}', goal = 'final work 1'"
             db.sql(f"CREATE MATERIALIZED VIEW {name} WITH ({options}) AS {self.texts[name]}")
@@ -254,12 +261,14 @@ class Matrix:
         paces = with_room(PLANNERS[planner], simulation, most)
         planning = time.perf_counter() - began
         work = simulation.work(paces)
-        run = batch if set(paces) == {1} else self._run(name, paces)
+        is_told = work.final > most + 1e-9
+        enough = float("inf") if is_told else constraint * batch.final
+        run = batch if set(paces) == {1} else self._run(name, paces, enough)
         if run is None:
             return None
         return {
             "query": name, "constraint": constraint, "planner": planner, "paces": paces, "planning_ms": 1000 * planning,
-            "told_infeasible": work.final > most + 1e-9,
+            "told_infeasible": is_told,
             "vs_brute_force": vs_brute_force(simulation, constraint * lazy.final) if planner == "greedy" else None,
             "expected": work.final / lazy.final, "expected_total": work.total / lazy.total,
             "final": run.final / batch.final, "latency": run.latency / batch.latency,
@@ -275,14 +284,16 @@ class Matrix:
                 self._keep(key, estimate_error(run, simulation, SLICES))
         return self._known.get(key)
 
-    def _run(self, name: str, paces: Paces) -> Run | None:
-        """At some paces, once: other cells may have the same."""
+    def _run(self, name: str, paces: Paces, enough: float = float("inf")) -> Run | None:
+        """At some paces, once, if that leaves little enough for the trigger: other cells may have the same."""
         key = f"{name}|{','.join(map(str, paces))}"
-        if key not in self._known:
+        before = [Run(**self._known[key])] if key in self._known else []
+        while not before or (before[0].final > enough and before[0].runs < CELLS):
             if time.monotonic() > self._deadline:
                 return None
-            self._keep(key, asdict(_least([self._bench.run(name, paces, self._known[f"{name}|learned"])[0] for _ in range(CELLS)])))
-        return Run(**self._known[key])
+            before = [_least([*before, self._bench.run(name, paces, self._known[f"{name}|learned"])[0]])]
+            self._keep(key, asdict(before[0]))
+        return before[0]
 
     def _calibrate(self, name: str) -> Simulation:
         taught: list[Learned] = []

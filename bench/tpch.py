@@ -12,7 +12,8 @@ import argparse
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from collections.abc import Container
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -32,6 +33,10 @@ class Table:
     @property
     def names(self) -> list[str]:
         return [name for name, _ in self.columns]
+
+    def with_columns(self, names: Container[str]) -> Table:
+        """The table with its key, and no others than these."""
+        return replace(self, columns=tuple(column for column in self.columns if column[0] in names or column[0] in self.key))
 
     @property
     def create(self) -> str:
