@@ -56,6 +56,7 @@ def write_fold(trace: Trace, range: Range, warehouse: Warehouse) -> Batch:
             warehouse.engine.write(_statement(trace, range, warehouse), directory, files, trace.columns)
         batch = Batch(range.upto, id, *files.sealed(directory))
         files.sync([directory])
+        files.follow(batch, replaced)
     except BaseException:
         files.remove(directory)
         raise

@@ -18,19 +18,19 @@ from slackwater.trace.unpacked import Unpacked
 
 def contents(source: Any, columns: list[str] | None) -> pa.Table:
     """The rows of a file. Spark writes a TIMESTAMP as INT96 if it is not told otherwise, and Arrow takes that for a time without a zone."""
-    file = _opened(source)
+    file = opened(source)
     return _with_zones(file.read(columns=columns), file)
 
 
 def schema_of(source: Any) -> pa.Schema:
     """The schema that the rows of a file are read with."""
-    file = _opened(source)
+    file = opened(source)
     return _with_zones(file.schema_arrow.empty_table(), file).schema
 
 
 def pieces(source: Any, most: int) -> Iterator[pa.Table]:
     """The rows of a file however large, so many at a time."""
-    file = _opened(source)
+    file = opened(source)
     for group in range(file.num_row_groups):  # of all at once Arrow would keep what it has fetched until the last one
         for batch in file.iter_batches(most, [group]):
             yield _with_zones(pa.table(batch), file)
@@ -51,7 +51,7 @@ class Found:
     @classmethod
     def find(cls, place: Place, path: str, column: str, keys: np.ndarray, unpacked: Unpacked, around: np.ndarray | None = None) -> Found:
         """`around`: these keys and others that will be looked for, which are better found at once if all values are looked at."""
-        file = _opened(place.source(path))
+        file = opened(place.source(path))
         groups = [group for group in range(file.num_row_groups) if _may_hold(file.metadata, group, column, keys)]
         order = unpacked.order(path, file, column, groups, len(keys))
         if order is not None:
@@ -89,13 +89,13 @@ class Found:
 
     def reading(self, columns: Iterable[str]) -> Found:
         """The same rows, with these columns too, as far as the file has them."""
-        file = _opened(self.place.source(self.path))
+        file = opened(self.place.source(self.path))
         more = [name for name in columns if name in file.schema_arrow.names and name not in self.rows.column_names]
         if not more:
             return self
         rows = self.rows
         source = self.place.source(self.path)
-        few = self.unpacked.rows_at(dict(self.places), self.path, file, more, lambda names: _opened(source, _repeated(file, names)))
+        few = self.unpacked.rows_at(dict(self.places), self.path, file, more, lambda names: opened(source, _repeated(file, names)))
         for name, values in zip(more, _with_zones(few, file).columns, strict=True):
             rows = rows.append_column(name, values)
         return replace(self, rows=rows)
@@ -121,7 +121,7 @@ class _Keyring:
         return found if not values.null_count else found[values.is_valid().to_numpy(zero_copy_only=False)[found]]
 
 
-def _opened(source: Any, repeated: Iterable[str] = ()) -> pq.ParquetFile:
+def opened(source: Any, repeated: Iterable[str] = ()) -> pq.ParquetFile:
     return pq.ParquetFile(source, coerce_int96_timestamp_unit="us", read_dictionary=list(repeated))
 
 

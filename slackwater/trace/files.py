@@ -24,14 +24,14 @@ import pyarrow.parquet as pq
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
 from slackwater.delta.conditions import Wanted
 from slackwater.delta.spans import Spans
-from slackwater.trace.contents import Found, contents, pieces, schema_of
+from slackwater.trace.contents import Found, contents, opened, pieces, schema_of
 from slackwater.trace.disk import Disk
 from slackwater.trace.durable import DIFFERS, MISSING, Damaged, checksum, checksums, damage
 from slackwater.trace.left import Left
 from slackwater.trace.place import Facts, Place, folder_of, place_at
 from slackwater.trace.recent import Recent
 from slackwater.trace.spans import leaf_at, matching, spans_in, spans_of, times_in
-from slackwater.trace.trace import VERSION, File, Reading
+from slackwater.trace.trace import VERSION, Batch, File, Reading
 from slackwater.trace.unpacked import Unpacked
 from slackwater.trace.write import write_few, write_rows
 
@@ -132,6 +132,13 @@ class Files:
         # Hashes that left are looked up in a table that is built for every piece, numbers are not.
         most = PIECE if left is None or left.are_numbers else 16 * PIECE
         self.write_arrow((folded(rows) for file in reading.files for rows in self._pieces(file, most)), directory, side)
+
+    def follow(self, new: Batch, replaced: Iterable[Batch]) -> None:
+        """Get ready for those who will look for keys in a batch instead of in others."""
+        old = {self.full(file) for batch in replaced for file in batch.added}
+        for file in new.added:
+            with contextlib.suppress(pa.ArrowException, OSError):
+                self._unpacked.follow(self.full(file), opened(self.place.source(self.full(file))), old)
 
     def _schema(self, file: File) -> pa.Schema:
         known = self._tables.get(file.path)

@@ -26,6 +26,11 @@ class Recent(Generic[T]):
             self._values.move_to_end(key)
             return self._values[key][0]
 
+    def known(self) -> list[Hashable]:
+        """What there are values for."""
+        with self._lock:
+            return list(self._values)
+
     def put(self, key: Hashable, value: T, size: int, room: int | None = None) -> None:
         """`room`: what there is now, where that changes."""
         with self._lock:

@@ -2,7 +2,7 @@
 
 A column of a Parquet file is decoded from its beginning, however few rows are wanted of it. One that is looked through a second time is
 therefore kept as Arrow has it in memory. One in which keys are looked for again and again gets an order beside it, by which they are found
-without looking at the other values.
+without looking at the other values. Of a file that replaces others what was kept of them is kept from the beginning.
 
 What is kept of a large file is written out and mapped: only the pages are touched that have rows that were found. It has no name in any
 folder: it is gone with the process, however that ends. Where there is no space for it, nothing is kept.
@@ -16,7 +16,7 @@ import shutil
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import IO, Any, TypeVar, cast
 
 import numpy as np
@@ -104,6 +104,19 @@ class Unpacked:
         if keys * SPARSE > file.metadata.num_rows:
             return None
         return self._kept(Order, path, file, name, groups, OFTEN, lambda memory, _: Order.written(self, path, file, name, memory))
+
+    def follow(self, path: str, file: pq.ParquetFile, replaced: Container[str]) -> None:
+        """Keep of a file what is kept of those that it replaces: who looked for keys in them will look in it, and should not wait."""
+        kept = [cast(tuple[str, str, str], key) for shelf in (self._mapped, self._in_memory) for key in shelf.known()]
+        wanted = {(kind, name) for kind, old, name in kept if old in replaced}
+        groups = range(file.num_row_groups)
+        for kind, name in sorted(wanted, reverse=True):  # columns before their orders
+            if name in file.schema_arrow.names:
+                self._asked[kind, path, name] = OFTEN
+                if kind == _Column.__name__:
+                    self._column(path, file, name, groups)
+                else:
+                    self.order(path, file, name, groups, 0)
 
     def _column(self, path: str, file: pq.ParquetFile, name: str, groups: Sequence[int]) -> _Column | None:
         return self._kept(_Column, path, file, name, groups, 1, lambda memory, most: _Column.written(file, name, memory, most))

@@ -153,6 +153,31 @@ def test_keys_are_found_by_an_order_where_they_are_looked_for_often(tmp_path: Pa
     assert unpacked.order(str(tmp_path / "t.parquet"), file, "a", [0, 1, 2], 2000) is None  # to look at all is less
 
 
+@pytest.mark.parametrize("large", [0, 1_000_000])
+def test_of_a_file_that_replaces_others_the_same_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, large: int) -> None:
+    rows = pa.table({"a": range(2000), "b": range(2000), "c": range(2000)})
+    old, new, other = (str(tmp_path / f"{name}.parquet") for name in ("old", "new", "other"))
+    for path in (old, new, other):
+        pq.write_table(rows, path)
+    unpacked, keys = Unpacked(least=0, large=large), np.array([3, 5])
+    for _ in range(12):
+        Found.find(Disk(tmp_path), old, "a", keys, unpacked).reading(["b"])
+    unpacked.follow(new, pq.ParquetFile(new), {old, "gone"})
+    unpacked.follow(other, pq.ParquetFile(other), {"gone"})
+    decoded: list[tuple[str, list[str]]] = []
+    decode = pq.ParquetFile.iter_batches
+
+    def noted(file: pq.ParquetFile, size: int, groups: list[int], names: list[str]) -> Iterator[pa.RecordBatch]:
+        decoded.append((path, names))
+        return iter(decode(file, size, groups, names))
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", noted)
+    for path in (new, other):
+        assert Found.find(Disk(tmp_path), path, "a", keys, unpacked).reading(["b"]).rows.equals(rows.select(["a", "b"]).take([3, 5]))
+    assert {path for path, _ in decoded} == {other}
+    assert unpacked.order(new, pq.ParquetFile(new), "a", [0], 2) is not None
+
+
 def test_a_column_of_nothing_has_no_order(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": pa.array([None] * 9, pa.int64())}), tmp_path / "t.parquet")
     unpacked = Unpacked(least=0, large=0)
