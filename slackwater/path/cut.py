@@ -3,6 +3,9 @@
 A path is the operators between two buffers. A buffer is a source, or the output of a blocking operator: aggregate, distinct, window, sort
 with limit. What one path writes, others read; each remembers how far it has read every one of its sources and is flushed on its own.
 
+The groups that a HAVING leaves get a buffer of their own where they are joined. Few are left as a rule, and few of those move: what they
+are joined with is then looked for by the keys of these, and not by those of every group that was touched.
+
 Equal subplans become one path. A view whose plan ends in a projection of a buffer has no path for that: the projection is its *answer*,
 computed when the view is read.
 """
@@ -16,7 +19,7 @@ from sqlglot import exp
 
 from slackwater.delta import split
 from slackwater.path.fingerprint import fingerprint
-from slackwater.plan import Aggregate, Column, Join, Limit, Node, Project, Scan, Union, Window
+from slackwater.plan import Aggregate, Column, Filter, Join, Limit, Node, Project, Scan, Union, Window
 
 # Outer joins inside outer joins multiply the terms of a change; past this many the inner one gets a buffer.
 MOST_TERMS = 24
@@ -91,6 +94,8 @@ class _Cutter:
         if isinstance(node, Aggregate):
             values = split(node)
             return values.with_inputs(self.buffer(values.inputs[0]))
+        if isinstance(node, Join):
+            return node.with_inputs(*(self.buffer(side) if self._is_sifted(side) else side for side in node.inputs))
         return self.buffer(node) if isinstance(node, Window | Limit) else node
 
     def buffer(self, top: Node) -> Scan:
@@ -112,6 +117,14 @@ class _Cutter:
                 return False
             plan = below
         return isinstance(plan, Scan) and plan.relation in self._tops
+
+    def _is_sifted(self, node: Node) -> bool:
+        """Whether it is some of the groups that a path keeps."""
+        filters = 0
+        while isinstance(node, Project | Filter):
+            filters += isinstance(node, Filter)
+            node = node.input
+        return filters > 0 and isinstance(node, Scan) and isinstance(self._tops.get(node.relation), Aggregate)
 
     def _lightened(self, node: Node) -> Node:
         """A node whose change has not too many terms: where it has, its heaviest input gets a buffer."""

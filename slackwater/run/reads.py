@@ -25,6 +25,7 @@ from slackwater.trace.spans import matching, spans_of
 
 GATHERED = "*"  # in the name of a part of which the rows of some keys were fetched
 MOST = 200_000  # rows of a change whose values are looked at, in this process
+MOST_KEPT = 5_000  # rows that a path keeps, whose values are looked at
 WORTH = 50_000  # rows that a reading must be rid of to be narrowed
 WORTH_GATHERING = 1_500_000  # rows that need not be read again, to be worth a statement of its own
 TIMES = 16  # more rows than keys must there be for this process to look for them,
@@ -116,10 +117,17 @@ class Reads:
     def _is_worth_it(self) -> bool:
         """Whether there is something large to read, and a change that may need little of it."""
         scanned = {scan.relation for scan in _scans(self._base)}
-        return any(self._all[name][1].rows >= WORTH for name in scanned) and any(self._is_known(name) for name in scanned)
+        return any(self._all[name][1].rows >= WORTH for name in scanned) and any(self._is_change(name) for name in scanned)
 
     def _is_known(self, relation: str) -> bool:
-        """Whether we look at the values of a relation: of a change, or of what was fetched."""
+        """Whether we look at the values of a relation: of a change, of what was fetched, or of the few rows that another path keeps."""
+        if self._is_change(relation):
+            return True
+        trace, reading = self._all[relation]
+        is_of_path = trace.name not in self._step.before.relations
+        return is_of_path and f"@{OWN}" not in relation and reading.rows <= MOST_KEPT
+
+    def _is_change(self, relation: str) -> bool:
         return (relation.endswith((f"@{ADDED}", f"@{REMOVED}")) or GATHERED in relation) and self._all[relation][1].rows <= MOST
 
     def _part(self, relation: str) -> tuple[Trace, Reading]:

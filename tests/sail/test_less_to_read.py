@@ -173,3 +173,16 @@ def test_what_is_spent_for_later_flushes_is_not_counted_as_the_cost_of_one(shop:
     assert flushing.clock(step) == 100.0
     shop._warehouse.files._unpacked.spent += 30.0  # columns were written out, to be mapped from now on
     assert flushing.clock(step) == 70.0
+
+
+def test_groups_that_a_having_leaves_tell_what_is_looked_for(shop: Session, gathered: list[tuple[str, int]]) -> None:
+    shop.sql(
+        "CREATE MATERIALIZED VIEW large AS SELECT o.id, day, sum(amount) AS total FROM orders o JOIN lines l ON o.id = l.id "
+        "WHERE o.id IN (SELECT id FROM lines GROUP BY id HAVING sum(amount) > 100) GROUP BY o.id, day"
+    )
+    shop.insert("lines", [(1003, 100)])
+    assert list(shop.sql("SELECT id, total FROM large")) == [(1003, 103)]
+    gathered.clear()
+    shop.insert("lines", [(first + n, 1) for first in (0, 1000, 2000) for n in range(10)])
+    assert list(shop.sql("SELECT id, total FROM large")) == [(1003, 104)]
+    assert ("orders", 1) in gathered  # and not those of all groups that were touched
