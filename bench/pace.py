@@ -5,9 +5,9 @@ and a planner: of the work that one batch would do after the trigger, only such 
 runs of the query took, and how many rows they had; then the loop of `slackwater run` flushes paths as they say while the rows arrive. Every
 answer is compared with recomputing. Inserts are not counted, nor is the folding of tables, which are the same for all; that of paths is.
 
-Cells whose paces agree are run once, and again where a goal was missed that should have been met, whoever planned it: what else the machine
-does only adds to a run. Tables have the columns that the query names. What is measured is kept below bench/results, with its commit, and not
-measured again.
+Cells whose paces agree are run once, and again where a goal was missed that should have been met, whoever planned it: what else the
+machine does only adds to a run. Tables have the columns that the query names. What is measured is kept below bench/results, with its
+commit, and not measured again.
 
     python -m bench.pace                                                        Sail, SF 1, all queries: hours; it can be given some
     python -m bench.pace --queries q15 q17 --constraints 0.2 0.05 --minutes 30

@@ -19,18 +19,18 @@ from slackwater.pace.simulate import Paces, Simulation
 STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64, 80, 100)
 
 NEARLY = 1.1  # times the least that can be left is as good, where the goal cannot be met
-MARGIN = 0.7  # of what may be left is planned for: what is expected is not what comes,
-ROOM = 1.3  # but no less than so many times the least: the last of it is what costs most
+MARGIN = 0.7  # of what may be left is planned for: what is expected is not what comes; where that is not possible, nearly the least
+ROOM = 1.3  # times the least is planned for where a goal is out of reach: the last of it is what costs most
 
 Planner = Callable[[Simulation, float], Paces]  # paces whose final work is at most so much, or the best that can be had
 
 
 def with_room(planner: Planner, simulation: Simulation, most: float) -> Paces:
-    """Paces that are expected to leave less than so much, as far as that is cheap; where so little is not possible, nearly the best."""
+    """Paces that are expected to leave less than so much; where so little is not possible, not all is spent to come near it."""
     if math.isinf(most):
         return planner(simulation, most)
-    least = ROOM * simulation.work(planner(simulation, 0.0)).final
-    return planner(simulation, max(MARGIN * most, min(most, least), least if least > ROOM * most else 0.0))
+    least = simulation.work(planner(simulation, 0.0)).final
+    return planner(simulation, max(MARGIN * most, min(most, NEARLY * least)) if least <= most else ROOM * least)
 
 
 def lazy(simulation: Simulation, most: float) -> Paces:

@@ -1,7 +1,8 @@
 """What it takes to run each path at a pace (Tang, Thrifty Query Processing, 3.2.2 and Algorithm 1).
 
 A path of pace k is flushed k times between two triggers, when another k-th of the data is there, the last time at the trigger. What it
-reads of tables has arrived by then; what it reads of other paths is as of their own last flush. The work of the last flushes of all paths
+reads of tables has arrived by then; what it reads of other paths is as of their own last flush. If those were flushed several times since
+it last looked, it reads what each of these flushes wrote, of which the next took back a part. The work of the last flushes of all paths
 is the final work: what is left to do when the trigger comes.
 """
 
@@ -52,6 +53,18 @@ class Arriving:
 
 
 @dataclass(frozen=True)
+class Costs:
+    """CPU seconds of flushes, either way."""
+
+    incremental: Numbers
+    full: Numbers
+
+    @property
+    def least(self) -> Numbers:
+        return np.minimum(self.incremental, self.full)
+
+
+@dataclass(frozen=True)
 class PathModel:
     """A path, the rows of its operators, and what flushes of it cost, incrementally, or in full by rows that are read."""
 
@@ -67,13 +80,13 @@ class PathModel:
         found = flow(self.top, sources, self.sizes)
         return Flow(found.before, found.after, found.moves * self.bias)
 
-    def costs(self, sources: Mapping[str, Flow], met: Flow) -> Numbers:
-        """Of flushes for what the sources do, of which it makes such a flow."""
-        moved, several = sum(each.moves.read for each in sources.values()), len(sources) > 1
+    def costs(self, sources: Mapping[str, Flow], met: Flow, read: Mapping[str, Numbers] | None = None) -> Costs:
+        """Of flushes for what the sources do, of which it makes such a flow. `read`: how many rows that is, if it was written piecemeal."""
+        moved, several = np.sum([(read or {}).get(name, each.moves.read) for name, each in sources.items()], axis=0), len(sources) > 1
         there = met.before + (sum(each.before for each in sources.values()) if several else 0.0)
         incremental = self.incremental.at(weigh(moved, met.moves.read, several), there)
         full = self.full(np.sum([each.after for each in sources.values()], axis=0))
-        return np.where(moved > 0, np.minimum(incremental, full), 0.0)
+        return Costs(*(np.where(moved > 0, each, 0.0) for each in (incremental, full)))
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -103,6 +116,7 @@ class Simulation:
     anew: float | None = None
     _known: dict[tuple[int, Paces], Work] = field(default_factory=dict)
     _flows: dict[tuple[str, int, int], Flow] = field(default_factory=dict)
+    _written: dict[tuple[str, int, int], Numbers] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.index = {path.name: number for number, path in enumerate(self.paths)}
@@ -125,7 +139,9 @@ class Simulation:
 
     def costs(self, number: int, paces: Paces) -> Numbers:
         """Of each flush of a path."""
-        return self.paths[number].costs(*self._flows_of(number, paces))
+        sources, met = self._flows_of(number, paces)
+        read = {source: self._read(source, paces[number], paces) for source in sources if source in self.index}
+        return self.paths[number].costs(sources, met, read).least
 
     def given(self, number: int, paces: Paces) -> Numbers:
         """Rows that each flush of a path gives to those who read it."""
@@ -148,6 +164,18 @@ class Simulation:
                 since, until = (np.floor(each * theirs + 1e-9) / theirs for each in (since, until))
             self._flows[key] = self._between(source, since, until)
         return self._flows[key]
+
+    def _read(self, source: str, pace: int, paces: Paces) -> Numbers:
+        """How many rows a path of such a pace reads of what another has written, flush by flush."""
+        theirs = paces[self.index[source]]
+        key = (source, pace, theirs)
+        if key not in self._written:
+            until = np.arange(1, theirs + 1) / theirs
+            written = self._between(source, until - 1 / theirs, until).moves.read
+            upto = np.concatenate([[0.0], np.cumsum(written)])
+            ends = np.floor(np.arange(pace + 1) / pace * theirs + 1e-9).astype(int)
+            self._written[key] = np.diff(upto[ends])
+        return self._written[key]
 
     def _between(self, source: str, since: Numbers, until: Numbers) -> Flow:
         if source not in self.index:

@@ -21,13 +21,13 @@ from functools import lru_cache
 from slackwater.catalog import View
 from slackwater.delta import OWN, first_flush, whole_flush
 from slackwater.pace.price import MOVED
+from slackwater.pace.simulate import Costs
 from slackwater.path import Path
 from slackwater.plan import Node, Output, Project, Scan, column
 from slackwater.plan.rename import rename
 from slackwater.run.beside import guess_for, may_run_beside
 from slackwater.run.choice import FIRST, FULL, Choice, by_cost, expected_cost
 from slackwater.run.compile import AnyPath, Compiled
-from slackwater.run.models import remaining
 from slackwater.run.plans import InFull, slim, stored
 from slackwater.run.plans import in_full as computed_in_full
 from slackwater.run.reads import Reads
@@ -76,8 +76,8 @@ class _Inlined:
         return Project(below, tuple(Output(out, column(f"{name}__{number}")) for name, out in zip(node.source, node.outputs, strict=True)))
 
 
-def choose_for_view(step: Step, view: View, form: Compiled) -> Choice | None:
-    """Path by path, or past all but the last. None: there is nothing to choose."""
+def choose_for_view(step: Step, view: View, form: Compiled, left: Mapping[str, Costs]) -> Choice | None:
+    """Path by path, or past all but the last. None: there is nothing to choose. `left`: what is left for each path, if that is known."""
     whole = anew(form.paths, form.buffers)
     if whole is None:
         return None
@@ -90,8 +90,7 @@ def choose_for_view(step: Step, view: View, form: Compiled) -> Choice | None:
         return replace(by_cost(in_full, in_full, learned, guess), how=FIRST)
     catch_up = _to_catch_up(step, form, whole, in_full, _met)
     begins = any(step.cursor(path.name) is None for path in form.paths)
-    # Paths that were flushed before the trigger have read more than others: what is left of each tells.
-    expected = remaining(step, view, form) if view.goal.is_paced and not begins and not is_anew(step, whole) else None
+    expected = float(sum(costs.least[0] for costs in left.values())) if left else None
     changed = MOVED * _met(step, step.cursor(whole.path.name) or {}, now) if is_anew(step, whole) else catch_up
     choice = step.warehouse.chooser(changed, in_full, learned, guess, catch_up, expected)
     if choice.how == FULL:

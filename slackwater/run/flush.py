@@ -131,10 +131,10 @@ def _write_few(rows: pa.Table, path: AnyPath, directory: str, step: Step) -> Non
     step.warehouse.files.write_sides(rows.append_column(VERSION, versions), directory)
 
 
-def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None) -> Flushed | None:
+def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None, expected: float | None = None) -> Flushed | None:
     """Read what is new for `path`, write what it changes, and note how far it has read. None: nothing is new, or not there yet.
 
-    `learned`: what earlier flushes of the path cost.
+    `learned`: what earlier flushes of the path cost. `expected`: what this one costs if it is incremental, where somebody counts on it.
     """
     if not all(source in step.traces for source in path.sources):
         return None
@@ -145,7 +145,7 @@ def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None) 
     if seen is not None and seen == now:
         return None
     there = step.traces[path.name].rows
-    done = _flushed(path, step, view, now, lambda scratch: _statement(path, seen, now, step, learned or {}, scratch))
+    done = _flushed(path, step, view, now, lambda scratch: _statement(path, seen, now, step, learned or {}, scratch, expected))
     if seen is None or set(seen) != set(now):
         return done
     between = [step.traces[source].between(seen[source], version) for source, version in now.items()]
@@ -202,7 +202,7 @@ def clock(step: Step) -> float | None:
 
 
 def _statement(
-    path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], step: Step, learned: Learned, scratch: str
+    path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], step: Step, learned: Learned, scratch: str, expected: float | None
 ) -> tuple[_Statement | None, Choice | None]:
     """The flush's statement, and how it was chosen. None: nothing that it reads has moved."""
     moved = moves(path, seen, now, step.traces)
@@ -231,14 +231,14 @@ def _statement(
     else:
         looked_through = int(guess.looked_through * (reads.looked_through + reads.later))
         rows = max(0, reads.left - reads.later) + looked_through + (MOVED - 1) * reads.derived
-        choice = step.warehouse.chooser(rows, rows_in_full, learned, guess)
+        choice = step.warehouse.chooser(rows, rows_in_full, learned, guess, expected=expected)
         if choice.how == FULL:
             return _in_full(path, whole, now, step), choice.that_read(rows_in_full, rows_in_full)
     reads.fetch(engine, scratch)
-    own, expected = step.traces[path.name].rows, expected_rows(reads.plan, dict(reads.sizes))
+    own, given = step.traces[path.name].rows, expected_rows(reads.plan, dict(reads.sizes))
     # A change of many rows seldom touches more groups than there are.
-    groups = min(expected, 2.0 * own) if own else expected
-    ours = partial(_changes, reads, step, expected if expected > GROUPED * FEW else groups)
+    groups = min(given, 2.0 * own) if own else given
+    ours = partial(_changes, reads, step, given if given > GROUPED * FEW else groups)
     return _beside_or(reads, step, groups, ours), choice.that_read(reads.rows, reads.left)  # what is left after some was fetched
 
 

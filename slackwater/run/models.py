@@ -11,7 +11,7 @@ from slackwater.catalog import View
 from slackwater.pace.estimate import estimated_sizes
 from slackwater.pace.flow import Flow, Moves, Numbers
 from slackwater.pace.price import Price, price
-from slackwater.pace.simulate import PathModel
+from slackwater.pace.simulate import Costs, PathModel
 from slackwater.path import Path
 from slackwater.run.beside import guess_for
 from slackwater.run.choice import FIRST, FULL, GIVEN, PRICE, Guess, Learned, expected_cost
@@ -40,20 +40,24 @@ def priced(sums: Sequence[float] | None, guess: Guess) -> Callable[[Numbers], Nu
     return lambda rows: np.interp(rows, SOME, costs)
 
 
-def remaining(step: Step, view: View, form: Compiled) -> float:
-    """CPU seconds that all paths of a view are expected to take now, each for what it has not read yet."""
+def remaining(step: Step, view: View, form: Compiled) -> dict[str, Costs]:
+    """By path: CPU seconds that it is expected to take now, incrementally or in full, for what it has not read yet.
+
+    Only where a goal may have had some of them run before others, and all of them have read what they read: nothing otherwise.
+    """
     rows: dict[str, float] = {}
     coming: dict[str, Flow] = {}  # by path: what it is about to do
-    work = 0.0
+    found: dict[str, Costs] = {}
     for path in form.paths:
-        assert isinstance(path, Path)
-        seen = step.cursor(path.name) or {}
+        seen = step.cursor(path.name)
+        if not view.goal.is_paced or not isinstance(path, Path) or seen is None or set(seen) != set(path.sources):
+            return {}
         sources = {source: _unread(step.traces[source], seen.get(source, 0), coming.get(source)) for source in path.sources}
         rows |= {source: float(flow.after[0]) for source, flow in sources.items()}
         model = path_model(path, rows, step.traces.get(path.name), view.learned.get(path.name, {}), step.warehouse)
         coming[path.name] = model.flow(sources)
-        work += float(model.costs(sources, coming[path.name])[0])
-    return work
+        found[path.name] = model.costs(sources, coming[path.name])
+    return found
 
 
 def _unread(trace: Trace, seen: int, coming: Flow | None) -> Flow:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from slackwater.catalog import Answer, Done, Snapshot, Table, View
 from slackwater.errors import QueryError, SlackwaterError, WarehouseError
+from slackwater.pace.simulate import Costs
 from slackwater.run.anew import anew, choose_for_view, forget_far_behind, is_anew
 from slackwater.run.choice import FULL, INCREMENTAL, Choice, learn, learn_flush
 from slackwater.run.compile import AnyPath, Compiled
@@ -22,6 +23,7 @@ from slackwater.run.cpu import cpu_seconds
 from slackwater.run.culprit import name_culprit
 from slackwater.run.flush import Flushed, clock, flush, flush_anew, moves
 from slackwater.run.fold import fold_all
+from slackwater.run.models import remaining
 from slackwater.run.progress import FlushStarted, Working
 from slackwater.run.warehouse import Step, Warehouse
 from slackwater.spark import EngineLost
@@ -110,12 +112,14 @@ def refresh_in(step: Step, view: View, statement: str, due: Asked | None = None)
         _check_upstream(step, view)
         reset_if_outdated(step, view, form)
         if _has_news(step, form):
-            choice = choose_for_view(step, view, form)
+            # Paths that were flushed before the trigger have read more than others: what is left of each tells.
+            left = remaining(step, view, form)
+            choice = choose_for_view(step, view, form, left)
             if choice is not None and choice.how == FULL:
                 _compute_anew(step, view, form, choice, done)
             else:
                 started = clock(step)
-                _flush_paths(step, view, form, done)
+                _flush_paths(step, view, form, done, left)
                 choices |= {view.name: choice.that_took(started, clock(step))} if choice is not None else {}
     except (EngineLost, Unwritable):
         raise  # it is not the view's fault, and the others fare no better
@@ -151,12 +155,13 @@ def refresh_in(step: Step, view: View, statement: str, due: Asked | None = None)
     return Refreshed(view.name, len(batches), len(form.paths), added, removed, seconds, error)
 
 
-def _flush_paths(step: Step, view: View, form: Compiled, done: dict[str, Flushed]) -> None:
+def _flush_paths(step: Step, view: View, form: Compiled, done: dict[str, Flushed], left: Mapping[str, Costs]) -> None:
     """Flush what has news, each path after those that it reads."""
     for number, path in enumerate(form.paths, start=1):
         step.warehouse.tell(FlushStarted(view.name, path.name, number, len(form.paths)))
         try:
-            flushed = flush(path, step, view.name, view.learned.get(path.name))
+            expected = float(left[path.name].incremental[0]) if path.name in left else None
+            flushed = flush(path, step, view.name, view.learned.get(path.name), expected)
         except QueryError as failure:
             raise name_culprit(failure, path, step) from failure
         if flushed is not None:
@@ -171,7 +176,7 @@ def _compute_anew(step: Step, view: View, form: Compiled, choice: Choice, done: 
     try:
         flushed = flush_anew(whole, step, view.name, choice)
     except QueryError:
-        _flush_paths(step, view, form, done)
+        _flush_paths(step, view, form, done, {})
     else:
         done |= {whole.path.name: replace(flushed, choice=None), view.name: replace(flushed, batch=None)}
         forget_far_behind(step, form, whole)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import slackwater
 from slackwater import Session
 from slackwater.catalog import View
 from slackwater.errors import QueryError
+from slackwater.pace.simulate import Costs
 from slackwater.run import refresh
 from slackwater.run.anew import anew, choose_for_view
 from slackwater.run.choice import FULL, INCREMENTAL, Choice, chooser_named
@@ -44,8 +45,8 @@ def going(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """From now on views as a whole go one way."""
 
     def go(how: str) -> None:
-        def choose(step: Step, view: View, form: Compiled) -> Choice | None:
-            choice = choose_for_view(step, view, form)
+        def choose(step: Step, view: View, form: Compiled, left: Mapping[str, Costs]) -> Choice | None:
+            choice = choose_for_view(step, view, form, left)
             return None if choice is None else replace(choice, how=how)
 
         monkeypatch.setattr(refresh, "choose_for_view", choose)

@@ -149,6 +149,13 @@ def test_the_total_of_what_is_read_does_not_depend_on_the_pace() -> None:
     assert path.name == "v/1" and len({round(each) for each in read.values()}) == 1
 
 
+def test_who_looks_seldom_reads_all_that_was_written_meanwhile() -> None:
+    simulation = average_and_above(groups=1000.0)
+    written = simulation.given(0, (4, 1))  # all groups change, each time
+    assert simulation._read("v/1", 1, (4, 1)).tolist() == pytest.approx([written.sum()])
+    assert simulation._read("v/1", 2, (4, 2)).tolist() == pytest.approx([written[:2].sum(), written[2:].sum()])
+
+
 def test_greedy_delays_what_is_done_again_and_again() -> None:
     simulation = average_and_above()
     batch = simulation.work((1, 1)).final
