@@ -117,18 +117,16 @@ class Reads:
     def _is_worth_it(self) -> bool:
         """Whether there is something large to read, and a change that may need little of it."""
         scanned = {scan.relation for scan in _scans(self._base)}
-        return any(self._all[name][1].rows >= WORTH for name in scanned) and any(self._is_change(name) for name in scanned)
+        changes = {name for name in scanned if _is_change(name)}
+        return bool(changes) and any(self._all[name][1].rows >= WORTH for name in scanned - changes)
 
     def _is_known(self, relation: str) -> bool:
         """Whether we look at the values of a relation: of a change, of what was fetched, or of the few rows that another path keeps."""
-        if self._is_change(relation):
-            return True
         trace, reading = self._all[relation]
+        if _is_change(relation):
+            return reading.rows <= MOST
         is_of_path = trace.name not in self._step.before.relations
         return is_of_path and f"@{OWN}" not in relation and reading.rows <= MOST_KEPT
-
-    def _is_change(self, relation: str) -> bool:
-        return (relation.endswith((f"@{ADDED}", f"@{REMOVED}")) or GATHERED in relation) and self._all[relation][1].rows <= MOST
 
     def _part(self, relation: str) -> tuple[Trace, Reading]:
         source, _, part = relation.rpartition("@")
@@ -144,9 +142,9 @@ class Reads:
         self._size[name] = size
 
     def _spans(self, relation: str, column: str, wanted: Wanted) -> Spans | None:
-        """Where the values of a relation lie in rows of which nothing else is wanted, if we look at them."""
+        """Where the values of a relation lie in rows of which nothing else is wanted; of a change of many rows, as far as footers tell."""
         if not self._is_known(relation):
-            return None
+            return self._by_footers(relation, column) if _is_change(relation) else None
         key = (relation, column, frozenset(wanted.items()))
         if key not in self._values:
             _, reading = self._all[relation]
@@ -154,6 +152,11 @@ class Reads:
             found = Spans((), known=b"") if rows is None else spans_of(matching(rows, wanted)[column])
             self._values[key] = found and replace(found, origins=frozenset([(relation, column)]))
         return self._values[key]
+
+    def _by_footers(self, relation: str, column: str) -> Spans | None:
+        spans = [self._files.spans(file, column) for file in self._all[relation][1].files]
+        told = [each for each in spans if each is not None]
+        return functools.reduce(operator.or_, told) if told and len(told) == len(spans) else None
 
     def _all_values(self, relation: str, column: str) -> Spans | None:
         """The values of all rows that were fetched, or of a whole change, whether they matter to this path or not."""
@@ -166,7 +169,7 @@ class Reads:
         return self._files.values((file for batch in between for file in (*batch.added, *batch.removed)), column)
 
     def _note(self, relation: str, wanted: Wanted) -> str:
-        if self._all[relation][1].rows < WORTH or relation.endswith((f"@{ADDED}", f"@{REMOVED}")) or GATHERED in relation:
+        if self._all[relation][1].rows < WORTH or _is_change(relation):
             return relation
         name = f"{relation}?{len(self._wanted)}"
         self._wanted[name] = relation, wanted
@@ -226,11 +229,9 @@ class Reads:
         if isinstance(keys, Words) or keys.values is None or keys.nulls:
             return 1.0
         reading = self._all[relation][1]
-        spans = [self._files.spans(file, column) for file in reading.files]
-        there = [each for each in spans if each is not None]
-        if not there or len(there) < len(spans):
+        all_of_them = self._by_footers(relation, column)
+        if all_of_them is None:
             return 1.0
-        all_of_them = functools.reduce(operator.or_, there)
         found = (keys & all_of_them).values
         width = sum(last - first + 1 for first, last in all_of_them.spans)
         return (0 if found is None else len(found)) / max(1, min(width, reading.rows))
@@ -258,6 +259,11 @@ class Reads:
         trace, reading = self._all[relation]
         fewer = self._files.fewer(reading, wanted)
         return trace, reading if reading.rows - fewer.rows < WORTH else fewer
+
+
+def _is_change(relation: str) -> bool:
+    """Whether it is what has moved, or was fetched for that."""
+    return relation.endswith((f"@{ADDED}", f"@{REMOVED}")) or GATHERED in relation
 
 
 def about(rows: int) -> int:

@@ -85,6 +85,14 @@ def test_only_files_that_a_change_can_meet_are_read(shop: Session, read: list[di
     assert narrowed == [1]
 
 
+def test_footers_tell_what_many_rows_can_meet(shop: Session, read: list[dict[str, int]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reads, "MOST", 1)  # more rows are too many to look at
+    shop.insert("lines", [(1000 + n, 100) for n in range(10)])
+    assert list(shop.sql("SELECT total FROM daily")) == [(1135,)]
+    narrowed = [files for each in read for name, files in each.items() if name.startswith("orders@") and "#" in name]
+    assert narrowed == [1]
+
+
 def test_rows_that_are_looked_for_at_several_places_are_fetched_once(shop: Session, gathered: list[tuple[str, int]]) -> None:
     shop.sql(
         "CREATE MATERIALIZED VIEW alone AS SELECT l.id, l.amount FROM lines l "
