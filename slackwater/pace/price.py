@@ -4,8 +4,8 @@
 
 `weighed` are rows that came or went, those that are derived, named and compared counting more; `there` those among which what moved finds
 its partners and its groups. The line goes through the path's own flushes by least squares, with none of the three below zero. What counts
-is by which part of its cost each of them is missed, or a few large flushes would hide what small ones cost; recent ones count most. A guess
-stands for flushes that were not seen.
+is by which part of what was expected of it each of them is missed, or a few large flushes would hide what small ones cost; by a part of
+what it took, those that happened to take little would. Recent ones count most. A guess stands for flushes that were not seen.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from slackwater.pace.flow import Numbers
 MOVED = 8  # times as much as a row that is read does one cost that has moved and is joined: it is derived, named and compared
 FADES = 0.9  # what an older flush still counts when a newer one is seen
 LEAST = 0.005  # CPU seconds: what a flush costs less than that does not matter
+OFF = 2  # times what was expected, or more, counts for less: what was expected was wrong
 WEIGHT = 0.1  # what the guess counts, as if it were some flushes
 CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
 USUAL = 1e6  # rows, of which a guess is made where none were seen
@@ -45,11 +46,11 @@ def weigh(moved: Numbers | float, given: Numbers | float, joined: bool) -> Numbe
     return np.asarray(moved + (MOVED - 1) * np.maximum(given, moved if joined else 0.0))
 
 
-def learn_price(weighed: float, there: float, cost: float, before: Sums, weight: float = 1.0) -> list[float]:
+def learn_price(weighed: float, there: float, cost: float, before: Sums, weight: float = 1.0, expected: float = 0.0) -> list[float]:
     """What is known after a flush."""
     seen = (1.0, weighed, there, weighed * weighed, weighed * there, there * there, cost, weighed * cost, there * cost)
     known = before if len(before) == len(seen) else (0.0,) * len(seen)
-    counts = weight / max(cost, LEAST) ** 2
+    counts = weight / max(expected, cost / OFF, LEAST) ** 2
     return [round(FADES * old + counts * new, 6) for old, new in zip(known, seen, strict=True)]
 
 

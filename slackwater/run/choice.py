@@ -164,7 +164,7 @@ def learn_flush(choice: Choice | None, moved: Sequence[int], there: int, given: 
     # As with the ways: an engine generates and compiles code for the first one.
     weight, cost = (1.0, choice.cost) if PRICE in learned else (COLD, ONCE_WARM * choice.cost)
     weighed = float(weigh(sum(moved), given, len(moved) > 2))
-    return {**known, PRICE: learn_price(weighed, there, cost, learned.get(PRICE, ()), weight)}
+    return {**known, PRICE: learn_price(weighed, there, cost, learned.get(PRICE, ()), weight, choice.incremental)}
 
 
 def _sums(rows: int, cost: float, weight: float) -> list[float]:
@@ -181,7 +181,9 @@ def expected_cost(rows: int, sums: Sequence[float] | None, guess: Guess) -> floa
         return _line(rows, sums or (), guess)
     there = guess.at(usual)
     known = (y + WEIGHT * there) / (n + WEIGHT)
-    return known * guess.at(rows) / there if rows < usual else known + guess.per_row * (rows - usual)
+    if rows < usual:
+        return known * guess.at(rows) / there
+    return known + min(guess.per_row, known / max(usual, 1.0)) * (rows - usual)  # no row costs more than it would if nothing else did
 
 
 def _is_far(rows: int, sums: Sequence[float] | None) -> bool:

@@ -46,6 +46,16 @@ def test_a_large_flush_does_not_hide_what_small_ones_cost() -> None:
     assert float(price(sums, GUESS).at(1e5, 1e4)) == pytest.approx(0.07, rel=0.1)
 
 
+def test_what_flushes_happen_to_take_evens_out() -> None:
+    luck, true, sums = random.Random(5), Price(0.1, 1e-7, 0.0), list[float]()
+    for number in range(100):
+        size = (1e5, 1e6)[number % 2]
+        usual = float(true.at(size, 1e4))
+        sums = learn_price(size, 1e4, luck.choice((0.6, 1.4)) * usual, sums, expected=usual)
+    for size in (1e5, 1e6):
+        assert float(price(sums, GUESS).at(size, 1e4)) == pytest.approx(float(true.at(size, 1e4)), rel=0.15)
+
+
 def test_no_row_costs_less_than_nothing() -> None:
     sums: list[float] = []
     for there in range(1, 11):  # the more there was, the less it took: by chance
