@@ -57,14 +57,14 @@ CALIBRATED = (1, 6, 40)  # the paces of runs from which costs are learned
 TRIED = 3  # paths, up to which all paces are tried
 BATCHES, CELLS = 3, 2  # runs of one batch, and at most of other paces, of which the least counts
 # Those of the document that are not fully incrementable: aggregates that are joined or aggregated again, outer, semi and anti joins.
-PARTLY = ("q2", "q11", "q13", "q15", "q16", "q17", "q18", "q20", "q21", "q22", "agg_join", "outer")
+PARTLY = ("q2", "q11", "q13", "q15", "q16", "q17", "q18", "q20", "q21", "q22", "agg_join", "outer_join")
 # What the document adds to TPC-H in words: an aggregate that is joined with a table, and a left join of what two equal joins give.
 OWN = {
     "agg_join": """
         SELECT c_nationkey, count(*) AS customers, sum(spent) AS spent
         FROM customer JOIN (SELECT o_custkey, sum(o_totalprice) AS spent FROM orders GROUP BY o_custkey) ON c_custkey = o_custkey
         WHERE spent > 2000000 GROUP BY c_nationkey""",
-    "outer": """
+    "outer_join": """
         SELECT o_orderpriority, count(*) AS orders, count(l_orderkey) AS lines, sum(l_quantity) AS quantity
         FROM orders JOIN customer ON o_custkey = c_custkey LEFT JOIN lineitem ON o_orderkey = l_orderkey AND l_shipmode = 'AIR'
         WHERE c_mktsegment = 'BUILDING' GROUP BY o_orderpriority""",

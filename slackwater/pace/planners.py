@@ -29,7 +29,7 @@ def with_room(planner: Planner, simulation: Simulation, most: float) -> Paces:
     """Paces that are expected to leave less than so much; where so little is not possible, not all is spent to come near it."""
     if math.isinf(most):
         return planner(simulation, most)
-    least = simulation.work(planner(simulation, 0.0)).final
+    least = min(simulation.work(paces).final for paces in (planner(simulation, 0.0), eager(simulation, 0.0)))
     return planner(simulation, max(MARGIN * most, min(most, NEARLY * least)) if least <= most else ROOM * least)
 
 

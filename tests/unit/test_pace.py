@@ -16,6 +16,7 @@ from slackwater.pace.planners import (
     PLANNERS,
     ROOM,
     STEPS,
+    Planner,
     brute_force,
     eager,
     greedy,
@@ -220,6 +221,13 @@ def test_room_is_left_where_that_is_cheap() -> None:
         else:
             assert final <= ROOM * NEARLY * least  # the goal cannot be met, nor is all spent on coming near
     assert with_room(greedy, simulation, math.inf) == (1, 1)
+
+
+@pytest.mark.parametrize("planner", [greedy, uniform])
+def test_what_is_just_within_reach_is_planned_for(planner: Planner) -> None:
+    simulation = average_and_above(fixed=0.01)
+    most = 1.01 * simulation.work(eager(simulation, 0.0)).final
+    assert simulation.work(with_room(planner, simulation, most)).final <= most
 
 
 def test_a_view_is_computed_past_its_paths_where_that_leaves_clearly_less() -> None:
