@@ -231,7 +231,7 @@ def _statement(
     else:
         looked_through = int(guess.looked_through * (reads.looked_through + reads.later))
         rows = max(0, reads.left - reads.later) + looked_through + (MOVED - 1) * reads.derived
-        choice = step.warehouse.chooser(rows, rows_in_full, learned, guess, expected=expected)
+        choice = step.warehouse.chooser(rows, rows_in_full, learned, guess, 0, expected)
         if choice.how == FULL:
             return _in_full(path, whole, now, step), choice.that_read(rows_in_full, rows_in_full)
     reads.fetch(engine, scratch)
