@@ -16,44 +16,48 @@ import matplotlib
 import matplotlib.pyplot as plt
 
 from bench.measure import RESULTS
-from bench.pace import COMPARED, PARTLY
+from bench.pace import CHECKING, COMPARED, PARTLY
 
 DOCS = Path(__file__).parents[1] / "docs" / "plots"
-COLOURS = dict(zip(COMPARED, ("tab:blue", "tab:orange", "tab:green"), strict=True))
-MARKS = {0.5: "o", 0.2: "s", 0.1: "^", 0.05: "D", 0.02: "v"}
-WIDE = 4  # pictures in a row
+PLANNERS = (*COMPARED, CHECKING)
+COLOURS = dict(zip(PLANNERS, ("tab:blue", "tab:orange", "tab:green", "grey"), strict=True))
+MARKS = dict(zip(PLANNERS, ("o", "x", "+", "."), strict=True))
+WIDE = 6  # pictures in a row
+SHARES, MORE = (0.1, 0.2, 0.5, 1.0), (0.0, 0.1, 1.0, 10.0, 100.0)  # that are named on axes
 
 
 def cells_of(known: dict[str, Any]) -> list[dict[str, Any]]:
     """All that were measured, but for those of one batch."""
-    return [each for each in known.values() if isinstance(each, dict) and each.get("planner") in COMPARED and each["constraint"] < 1]
+    return [each for each in known.values() if isinstance(each, dict) and each.get("planner") in PLANNERS and each["constraint"] < 1]
 
 
 def trade_off(cells: list[dict[str, Any]], place: Path) -> None:
     names = sorted({cell["query"] for cell in cells}, key=lambda name: (name not in PARTLY, len(name), name))
     high = -(-len(names) // WIDE)
-    figure, axes = plt.subplots(high, WIDE, figsize=(3.2 * WIDE, 2.6 * high), squeeze=False)
+    figure, axes = plt.subplots(high, WIDE, figsize=(2.4 * WIDE, 1.9 * high), squeeze=False, sharex=True, sharey=True)
     for axis in axes.flat[len(names) :]:
         axis.axis("off")
     for name, axis in zip(names, axes.flat, strict=False):
-        for cell in (each for each in cells if each["query"] == name):
-            axis.scatter(
-                cell["final"],
-                cell["additional"] / cell["batch"],
-                marker=MARKS[cell["constraint"]],
-                color=COLOURS[cell["planner"]],
-                alpha=0.7,
-            )
-        axis.set(title=name, xscale="log")
+        for planner, mark in MARKS.items():
+            found = {
+                (cell["final"], cell["additional"] / cell["batch"]) for cell in cells if (cell["query"], cell["planner"]) == (name, planner)
+            }
+            axis.plot(*zip(*sorted(found), strict=True), mark, color=COLOURS[planner], markersize=5, fillstyle="none") if found else None
+        axis.axvline(1.0, color="lightgrey", linewidth=1)
+        axis.set_title(name, fontsize="medium")
+        axis.set_xscale("log")
         axis.set_yscale("symlog", linthresh=0.1)
-    for axis in axes[-1]:
-        axis.set_xlabel("left for the trigger, of one batch")
-    for row in axes:
-        row[0].set_ylabel("CPU beyond one batch, in batches")
-    shown = [plt.Line2D([], [], marker="o", linestyle="", color=colour, label=planner) for planner, colour in COLOURS.items()]
-    shown += [plt.Line2D([], [], marker=mark, linestyle="", color="grey", label=f"final work {share:g}") for share, mark in MARKS.items()]
-    figure.legend(handles=shown, loc="upper center", ncols=len(shown), fontsize="small")
-    _save(figure, place, top=0.93)
+        axis.set_xticks(SHARES, [f"{share:g}" for share in SHARES])
+        axis.set_yticks(MORE, [f"{more:g}" for more in MORE])
+        axis.minorticks_off()
+    figure.supxlabel("left for the trigger, of one batch")
+    figure.supylabel("CPU beyond one batch, in batches")
+    shown = [
+        plt.Line2D([], [], marker=mark, linestyle="", fillstyle="none", color=COLOURS[planner], label=planner)
+        for planner, mark in MARKS.items()
+    ]
+    figure.legend(handles=shown, loc="upper center", ncols=len(shown))
+    _save(figure, place, top=0.96)
 
 
 def cpu_over_time(known: dict[str, Any], cells: list[dict[str, Any]], query: str, constraint: float, place: Path) -> None:

@@ -20,17 +20,21 @@ STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64, 80, 100)
 
 NEARLY = 1.1  # times the least that can be left is as good, where the goal cannot be met
 MARGIN = 0.7  # of what may be left is planned for: what is expected is not what comes; where that is not possible, nearly the least
-ROOM = 1.3  # times the least is planned for where a goal is out of reach: the last of it is what costs most
+ROOM = 1.3  # times the least is planned for where a goal is out of reach: the last of it is what costs most,
+WORTH_IT = 0.75  # if that is no more than so much of one batch: many flushes would be made, and nobody would notice
 
 Planner = Callable[[Simulation, float], Paces]  # paces whose final work is at most so much, or the best that can be had
 
 
 def with_room(planner: Planner, simulation: Simulation, most: float) -> Paces:
-    """Paces that are expected to leave less than so much; where so little is not possible, not all is spent to come near it."""
+    """Paces that are expected to leave less than so much; where so little is not possible, not all is spent to come near it, or nothing."""
     if math.isinf(most):
         return planner(simulation, most)
     least = min(simulation.work(paces).final for paces in (planner(simulation, 0.0), eager(simulation, 0.0)))
-    return planner(simulation, max(MARGIN * most, min(most, NEARLY * least)) if least <= most else ROOM * least)
+    if least <= most:
+        return planner(simulation, max(MARGIN * most, min(most, NEARLY * least)))
+    batch = lazy(simulation, most)
+    return planner(simulation, ROOM * least) if ROOM * least < WORTH_IT * simulation.work(batch).final else batch
 
 
 def lazy(simulation: Simulation, most: float) -> Paces:

@@ -16,6 +16,7 @@ from slackwater.pace.planners import (
     PLANNERS,
     ROOM,
     STEPS,
+    WORTH_IT,
     Planner,
     brute_force,
     eager,
@@ -228,6 +229,13 @@ def test_what_is_just_within_reach_is_planned_for(planner: Planner) -> None:
     simulation = average_and_above(fixed=0.01)
     most = 1.01 * simulation.work(eager(simulation, 0.0)).final
     assert simulation.work(with_room(planner, simulation, most)).final <= most
+
+
+def test_nothing_is_spent_on_a_goal_that_cannot_be_approached() -> None:
+    simulation = average_and_above(fixed=0.2)  # which is most of what a flush costs
+    batch = simulation.work((1, 1)).final
+    assert WORTH_IT * batch < ROOM * simulation.work(eager(simulation, 0.0)).final
+    assert with_room(greedy, simulation, 0.02 * batch) == (1, 1)
 
 
 def test_a_view_is_computed_past_its_paths_where_that_leaves_clearly_less() -> None:
