@@ -33,8 +33,8 @@ def with_room(planner: Planner, simulation: Simulation, most: float) -> Paces:
     least = min(simulation.work(paces).final for paces in (planner(simulation, 0.0), eager(simulation, 0.0)))
     if least <= most:
         return planner(simulation, max(MARGIN * most, min(most, NEARLY * least)))
-    batch = lazy(simulation, most)
-    return planner(simulation, ROOM * least) if ROOM * least < WORTH_IT * simulation.work(batch).final else batch
+    batch = simulation.work(lazy(simulation, most)).final
+    return planner(simulation, ROOM * least if ROOM * least < WORTH_IT * batch else math.inf)
 
 
 def lazy(simulation: Simulation, most: float) -> Paces:
