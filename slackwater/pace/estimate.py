@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from slackwater.pace.flow import Sizes
-from slackwater.plan import Aggregate, Filter, Join, Limit, Node, Scan, Union, Values, columns_in, conjuncts
+from slackwater.plan import Aggregate, Filter, Join, Limit, Node, Project, Scan, Union, Values, columns_in, conjuncts
 from slackwater.plan.nodes import Expression
 
 EQUAL, BETWEEN, LIKE = 0.1, 0.3, 0.1  # of all rows pass a comparison with a value, if nothing is known of the column
@@ -34,10 +34,13 @@ class _Size:
 def estimated_sizes(top: Node, rows: Mapping[str, float], own: float | None = None) -> Sizes:
     """Rows of the operators of a path. `rows`: of its sources; `own`: that it keeps, if it was computed already."""
     found: dict[Node, float] = {}
+    last = top  # that says how many there are
+    while isinstance(last, Project):
+        last = last.input
 
     def size(node: Node) -> _Size:
         result = _size(node, [size(each) for each in node.inputs], rows)
-        if node is top and own is not None:
+        if node is last and own is not None:
             result = _Size(own, max(own, result.of))
         found[node] = max(1.0, result.rows)
         return result

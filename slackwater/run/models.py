@@ -20,7 +20,7 @@ from slackwater.run.plans import in_full
 from slackwater.run.warehouse import Step, Warehouse
 from slackwater.trace import Trace
 
-MOST_BIASED = 50.0  # times as many rows as expected, or as few, are believed
+MOST_BIASED = 10_000.0  # times as many rows as expected, or as few, are believed
 SOME = np.array([0.0, *(10.0 ** np.arange(2, 11))])  # rows, by which the cost of any number is told
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sqlglot import exp, parse_one
 
+from slackwater.pace.estimate import estimated_sizes
 from slackwater.pace.flow import Flow, Moves, flow, spread
 from slackwater.pace.planners import (
     MARGIN,
@@ -156,6 +157,16 @@ def test_who_looks_seldom_reads_all_that_was_written_meanwhile() -> None:
     written = simulation.given(0, (4, 1))  # all groups change, each time
     assert simulation._read("v/1", 1, (4, 1)).tolist() == pytest.approx([written.sum()])
     assert simulation._read("v/1", 2, (4, 2)).tolist() == pytest.approx([written[:2].sum(), written[2:].sum()])
+
+
+def test_what_a_path_keeps_tells_what_its_filter_leaves() -> None:
+    few = Filter(LINES, parse_one("amount > 5"))
+    shown = Project(few, (Output(Column("line", "bigint"), column("line")),))
+    sizes = estimated_sizes(shown, {"lines": 100_000}, 40)
+    assert (sizes[few], sizes[shown]) == (40, 40)
+    assert flow(shown, {"lines": Arriving(50_000, inserts=1_000).between(np.zeros(1), np.ones(1))}, sizes).moves.read[0] == pytest.approx(
+        0.4
+    )
 
 
 def test_greedy_delays_what_is_done_again_and_again() -> None:
