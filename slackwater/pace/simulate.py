@@ -18,6 +18,7 @@ from slackwater.pace.price import CLEARLY, Price, weigh
 from slackwater.plan import Node, Scan
 
 Paces = tuple[int, ...]  # by path
+Bias = Callable[[Mapping[str, Flow], Numbers], Numbers | float]  # times as many rows are given as operators tell of what sources do
 
 
 @dataclass(frozen=True)
@@ -73,12 +74,12 @@ class PathModel:
     sizes: Sizes
     incremental: Price
     full: Callable[[Numbers], Numbers]
-    bias: float = 1.0  # times as many rows move as the operators tell, by what was seen
+    bias: Bias = lambda sources, told: 1.0
 
     def flow(self, sources: Mapping[str, Flow]) -> Flow:
         """What it makes of what its sources do."""
         found = flow(self.top, sources, self.sizes)
-        return Flow(found.before, found.after, found.moves * self.bias)
+        return Flow(found.before, found.after, found.moves * self.bias(sources, found.moves.read))
 
     def costs(self, sources: Mapping[str, Flow], met: Flow, read: Mapping[str, Numbers] | None = None) -> Costs:
         """Of flushes for what the sources do, of which it makes such a flow. `read`: how many rows that is, if it was written piecemeal."""

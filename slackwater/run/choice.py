@@ -19,12 +19,12 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from slackwater.errors import QueryError
+from slackwater.pace.given import learn_given
 from slackwater.pace.price import CLEARLY, learn_price, weigh
 
 INCREMENTAL, FULL = "incremental", "full"
 FIRST = "first"  # of a path's flushes: in full, on an engine that is seldom warm
 WAYS = (INCREMENTAL, FULL, FIRST)
-GIVEN = "given"  # no way: how many rows came and went in each source of a path, and how many rows its flushes gave for that
 PRICE = "price"  # no way: what incremental flushes cost by rows that moved and among how many, see pace/price.py
 ONCE_WARM = 0.6  # of what the first flush of a way took is what a later one is expected to take
 GUESSED = 0.3  # what that counts
@@ -39,7 +39,7 @@ TRIED = 3  # if it is expected to cost no more than so many times the other
 CATCH_UP_OVER = 5  # refreshes, over which it must pay that paths which have stayed behind catch up
 AFRESH = 1.5  # times what it costs to compute a view anew is what it costs to compute all its paths from nothing, with what they keep
 
-# By way: weight, and the weighted sums of rows, cost, rows², rows * cost. And GIVEN: weight, and the weighted sums of its numbers; PRICE.
+# By way: weight, and the weighted sums of rows, cost, rows², rows * cost. And PRICE, and what flushes gave.
 Learned = Mapping[str, Sequence[float]]
 
 
@@ -148,17 +148,12 @@ def learn(choice: Choice, learned: Learned) -> dict[str, list[float]]:
     return {**kept, choice.how: [round(FADES * old + new, 6) for old, new in zip(before, seen, strict=True)]}
 
 
-def learn_given(moved: Sequence[int], given: int, learned: Learned) -> dict[str, list[float]]:
-    """What is known after a flush that gave so many rows. `moved`: that came and went, source by source."""
-    seen = [1.0, *map(float, moved), float(given)]
-    before = learned.get(GIVEN, ())
-    added = [FADES * old + new for old, new in zip(before, seen, strict=True)] if len(before) == len(seen) else seen
-    return {**{way: list(sums) for way, sums in learned.items()}, GIVEN: [round(each, 3) for each in added]}
-
-
-def learn_flush(choice: Choice | None, moved: Sequence[int], there: int, given: int, learned: Learned) -> dict[str, list[float]]:
-    """What is known after a flush for rows that came and went, source by source, among rows that were there. It gave so many."""
-    known = learn_given(moved, given, learned)
+def learn_flush(
+    choice: Choice | None, before: Sequence[int], moved: Sequence[int], there: int, given: int, learned: Learned
+) -> dict[str, list[float]]:
+    """What is known after a flush for rows that came and went, source by source, where so many were before, among rows that were there. It
+    gave so many."""
+    known = learn_given(before, moved, given, learned)
     if choice is None or choice.how != INCREMENTAL or choice.cost is None:
         return known
     # As with the ways: an engine generates and compiles code for the first one.

@@ -48,11 +48,12 @@ NO_VERSION = f"CAST(0 AS BIGINT) AS {VERSION}"  # stands in a statement until it
 class Flushed:
     """What a flush wrote, if anything, how it was chosen, and for which rows: of each source, how many came and how many went.
 
-    `there`: rows among which those had to be found, in the other sources and in what the path kept.
+    `before`: rows of each source until then; `there`: those among which they had to be found, in other sources and in what the path kept.
     """
 
     batch: Batch | None
     choice: Choice | None = None
+    before: tuple[int, ...] = ()
     moved: tuple[int, ...] = ()
     there: int = 0
 
@@ -150,9 +151,9 @@ def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None, 
         return done
     between = [step.traces[source].between(seen[source], version) for source, version in now.items()]
     moved = [(sum(each.added_rows for each in batches), sum(each.removed_rows for each in batches)) for batches in between]
-    if len(now) > 1:
-        there += sum(step.traces[source].rows - came + went for source, (came, went) in zip(now, moved, strict=True))
-    return replace(done, moved=tuple(itertools.chain.from_iterable(moved)), there=there)
+    before = tuple(step.traces[source].rows - came + went for source, (came, went) in zip(now, moved, strict=True))
+    there += sum(before) if len(now) > 1 else 0
+    return replace(done, before=before, moved=tuple(itertools.chain.from_iterable(moved)), there=there)
 
 
 def flush_anew(anew: Anew, step: Step, view: str, choice: Choice) -> Flushed:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from slackwater.catalog import View
 from slackwater.pace.estimate import estimated_sizes
-from slackwater.pace.flow import Flow, Moves, Numbers
+from slackwater.pace.flow import Flow, Numbers
+from slackwater.pace.given import fitted, moved
 from slackwater.pace.price import Price, price
 from slackwater.pace.simulate import Costs, PathModel
 from slackwater.path import Path
 from slackwater.run.beside import guess_for
-from slackwater.run.choice import FIRST, FULL, GIVEN, PRICE, Guess, Learned, expected_cost
+from slackwater.run.choice import FIRST, FULL, PRICE, Guess, Learned, expected_cost
 from slackwater.run.compile import Compiled
 from slackwater.run.plans import in_full
 from slackwater.run.warehouse import Step, Warehouse
 from slackwater.trace import Trace
 
-MOST_BIASED = 10_000.0  # times as many rows as expected, or as few, are believed
 SOME = np.array([0.0, *(10.0 ** np.arange(2, 11))])  # rows, by which the cost of any number is told
 
 
@@ -31,7 +30,7 @@ def path_model(path: Path, rows: Mapping[str, float], trace: Trace | None, learn
     guessed = Price(guess.fixed, guess.per_row, guess.per_row * guess.looked_through)
     full = priced(learned.get(FULL) or learned.get(FIRST), guess)
     model = PathModel(path.name, path.top, sizes, price(learned.get(PRICE, ()), guessed), full)
-    return replace(model, bias=_bias(model, rows, learned.get(GIVEN, ())))
+    return fitted(model, learned)
 
 
 def priced(sums: Sequence[float] | None, guess: Guess) -> Callable[[Numbers], Numbers]:
@@ -63,22 +62,6 @@ def remaining(step: Step, view: View, form: Compiled) -> dict[str, Costs]:
 def _unread(trace: Trace, seen: int, coming: Flow | None) -> Flow:
     """What moved in a trace since a version, and what is about to."""
     batches = trace.between(seen, trace.version)
-    flow = moved(trace.rows, sum(batch.added_rows for batch in batches), sum(batch.removed_rows for batch in batches))
+    came, went = sum(batch.added_rows for batch in batches), sum(batch.removed_rows for batch in batches)
+    flow = moved(max(trace.rows - came + went, 0), came, went)
     return flow if coming is None else Flow(flow.before, coming.after, flow.moves + coming.moves)
-
-
-def moved(now: float, added: float, removed: float) -> Flow:
-    """So many rows are there after these came and went: what is both is a change."""
-    changed = min(added, removed)
-    before, after = np.array([max(now - added + removed, 0.0)]), np.array([float(now)])
-    return Flow(before, after, Moves(*(np.array([float(each)]) for each in (added - changed, changed, removed - changed))))
-
-
-def _bias(model: PathModel, rows: Mapping[str, float], given: Sequence[float]) -> float:
-    """How many times as many rows flushes have given as would have been expected of them. Rows of one group may come together, for one."""
-    if len(given) != 2 * len(model.sources) + 2 or not given[0]:
-        return 1.0
-    usual = [each / given[0] for each in given[1:]]
-    sources = {source: moved(rows[source], *usual[2 * number : 2 * number + 2]) for number, source in enumerate(model.sources)}
-    expected = float(model.flow(sources).moves.read[0])
-    return min(max(usual[-1] / expected, 1 / MOST_BIASED), MOST_BIASED) if expected > 0 else 1.0

@@ -189,7 +189,7 @@ def _learned(view: View, path: str, choices: Mapping[str, Choice], done: Mapping
     if path in done and done[path].moved:
         flushed = done[path]
         given = flushed.batch.rows if flushed.batch is not None else 0
-        known = learn_flush(flushed.choice, flushed.moved, flushed.there, given, known)
+        known = learn_flush(flushed.choice, flushed.before, flushed.moved, flushed.there, given, known)
     return known
 
 
