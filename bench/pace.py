@@ -54,6 +54,7 @@ CONSTRAINTS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)
 COMPARED = ("greedy", "uniform", "leaf")
 CHECKING = "eager"  # runs where others say that a goal cannot be met, to see whether that is so
 CALIBRATED = (1, 6, 40)  # the paces of runs from which costs are learned
+WARMING = 10  # the pace of one before them, of which nothing is: an engine that runs all day has compiled what it needs
 TRIED = 3  # paths, up to which all paces are tried
 BATCHES, CELLS = 3, 2  # runs of one batch, and at most of other paces, of which the least counts
 # Those of the document that are not fully incrementable: aggregates that are joined or aggregated again, outer, semi and anti joins.
@@ -297,11 +298,10 @@ class Matrix:
 
     def _calibrate(self, name: str) -> Simulation:
         taught: list[Learned] = []
-        paths = 0  # how many there are, the first run tells, which is one batch
+        paths = len(self._bench.run(name, None, {})[2].paths)
+        self._bench.run(name, (WARMING,) * paths, {})
         for pace in CALIBRATED:
-            _, learned, simulation = self._bench.run(name, (pace,) * paths or None, _merged(taught))
-            taught.append(learned)
-            paths = len(simulation.paths)
+            taught.append(self._bench.run(name, (pace,) * paths, _merged(taught))[1])
         learned = _merged(taught)
         last = [self._bench.run(name, None, learned) for _ in range(BATCHES)]
         self._known[f"{name}|batch"] = asdict(_least([run for run, _, _ in last]))

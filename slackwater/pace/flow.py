@@ -15,6 +15,7 @@ numbers are arrays, with an element for each flush that is looked at.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -155,7 +156,7 @@ def spread(groups: float, rows: float) -> float:
     low, high = 1e-6, 1 / share  # of rows to a group: (1 - e^-x) / x = share
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if -np.expm1(-middle) / middle > share else (low, middle)
+        low, high = (middle, high) if -math.expm1(-middle) / middle > share else (low, middle)
     return max(1.0, rows / high)
 
 

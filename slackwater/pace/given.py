@@ -29,7 +29,8 @@ CLASS = 4.0  # times as many rows that move, or among which they do, are another
 MOST = math.log(10_000.0)  # times as many rows as operators tell, or as few, are believed
 SOME = 0.5  # rows more than were counted, for logarithms: of kinds that gave none, too
 FEW = 5.0  # rows that all flushes of a kind gave, or should have, say half as much as many would
-REACHING = 10.0 ** np.arange(-5, 2, 0.125)  # times as many rows as guessed that are tried to reach groups
+REACHING = 10.0 ** np.arange(-5, 2, 0.5)  # times as many rows as guessed that are tried to reach groups,
+FINER = 10.0 ** np.arange(-0.375, 0.5, 0.125)  # and then times the best of these
 LEVEL = 0.1  # what it counts that all kinds are off by some factor, of what it counts that they are off by different ones
 CLEARLY = 0.5  # of what operators are off may a share of what moved be, to be taken instead
 KINDS = 3  # of which something must be known for that
@@ -76,8 +77,9 @@ def fitted(model: PathModel, learned: Learned) -> PathModel:
 
     reaching = _reaching(model.top)
     if reaching is not None:
-        tried = [{**model.sizes, reaching: model.sizes[reaching] * times} for times in REACHING]
-        model = replace(model, sizes=min(tried, key=lambda sizes: error(told(sizes))))
+        for scales in (REACHING, FINER):
+            tried = [{**model.sizes, reaching: model.sizes[reaching] * times} for times in scales]
+            model = replace(model, sizes=min(tried, key=lambda sizes: error(told(sizes))))
     moving = _moving(sources)
     share, of_operators = given.sum() / (weight * moving).sum(), told(model.sizes)
     if len(sums) >= KINDS and share > 0 and error(share * moving, 0.0) < CLEARLY * error(of_operators):
