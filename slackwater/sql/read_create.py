@@ -8,6 +8,7 @@ from slackwater.sql.clauses import check_distinct, unsupported, with_options
 from slackwater.sql.cursor import Cursor
 from slackwater.sql.kinds import ColumnDef, CreateTable, CreateView
 from slackwater.sql.pieces import Piece
+from slackwater.sql.syntax import is_readable
 
 
 def create(cursor: Cursor) -> CreateTable | CreateView:
@@ -30,7 +31,7 @@ def create(cursor: Cursor) -> CreateTable | CreateView:
 
 def create_view(cursor: Cursor, or_replace: bool) -> CreateView:
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
-    name = cursor.name("the view")
+    name = _new_name(cursor, "the view")
     columns = cursor.names("a column") if cursor.sees("(") else None
     check_distinct(cursor, columns or ())
     options = with_options(cursor)
@@ -39,9 +40,19 @@ def create_view(cursor: Cursor, or_replace: bool) -> CreateView:
     return CreateView(cursor.text, name, query, options, or_replace, if_not_exists, columns)
 
 
+def _new_name(cursor: Cursor, what: str) -> Piece:
+    """The name of something that queries will read: not a bare word that they could not read it by."""
+    is_bare = cursor.word() != ""
+    name = cursor.name(what)
+    if is_bare and not is_readable(name):
+        hint = f"choose another name, or write `{name}` in backticks, here and wherever it is read"
+        raise QueryError(f'"{name}" is a word of SQL', text=cursor.text, place=name.place, hint=hint)
+    return name
+
+
 def create_table(cursor: Cursor, or_replace: bool) -> CreateTable:
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
-    name = cursor.name("the table")
+    name = _new_name(cursor, "the table")
     columns: list[ColumnDef] = []
     key: list[Piece] = []
     if cursor.sees("("):

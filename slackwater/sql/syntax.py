@@ -23,6 +23,12 @@ def tree_of(text: str) -> exp.Expr:
     return tree
 
 
+def is_readable(name: str) -> bool:
+    """Whether a query can name what it reads by this, without quotes."""
+    tree = _parsed(f"SELECT * FROM {name}")
+    return not isinstance(tree, QueryError) and [table.name for table in tree.find_all(exp.Table)] == [name]
+
+
 def check_query(query: Piece, whole: str) -> None:
     """Complain now, with the place in the whole statement, if this part of it is not a query."""
     tree = _checked(query, whole)
