@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,6 +148,7 @@ def _grouped(rows: Flow, has_keys: bool, groups: float, of: float) -> Flow:
     return Flow(before, before + new - gone, Moves(new, np.maximum(before * (1 - spared) - gone, 0.0), gone))
 
 
+@lru_cache(maxsize=4096)
 def spread(groups: float, rows: float) -> float:
     """Over how many groups rows are spread, some of which have none yet, if so many rows are found in so many groups."""
     share = min(1.0, groups / rows) if rows > 0 else 1.0

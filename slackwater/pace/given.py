@@ -102,30 +102,33 @@ def _reaching(top: Node) -> Node | None:
 
 
 def _beside(at: Numbers, off: Numbers, counts: Numbers) -> Bias:
-    """By which factor flushes are off, each from kinds that are near to it, along a plane through them."""
+    """By which factor flushes are off: as kinds that are near to them, along the plane that goes best through these."""
+    x, y = at[:, :, None]
+    columns = np.array([np.ones_like(off), *at, off, at[0] ** 2, at[0] * at[1], at[1] ** 2, at[0] * off, at[1] * off])
 
     def found(sources: Mapping[str, Flow], told: Numbers) -> Numbers:
-        away = at[:, :, None] - _where(sources)[:, None, :]  # by number, kind and flush
-        near = counts[:, None] * (np.exp(-(away**2).sum(axis=0) / (2 * NEAR**2)) + 1e-6)
-        plane = np.concatenate([np.ones((1, *away.shape[1:])), away])
-        products = np.einsum("ikf,jkf,kf->fij", plane, plane, near)
-        products += near.sum(axis=0)[:, None, None] * np.diag([1e-6, FLAT, FLAT])
-        slopes = np.linalg.solve(products, np.einsum("ikf,kf,k->fi", plane, near, off)[:, :, None])[:, 1:, 0]
-        moved = np.clip(np.einsum("fi,ikf->kf", slopes, -away), -STEEPEST, STEEPEST)
-        return np.asarray((near * np.exp(off[:, None] + moved)).sum(axis=0) / near.sum(axis=0))
+        where = _where(sources)
+        right, up = where[0] - x, where[1] - y  # by kind and flush
+        near = counts[:, None] * (np.exp((right * right + up * up) * (-0.5 / NEAR**2)) + 1e-6)
+        weight, *sums = columns @ near
+        mx, my, mo, xx, xy, yy, xo, yo = (each / weight for each in sums)
+        a, b, c, p, q = xx - mx * mx + FLAT, xy - mx * my, yy - my * my + FLAT, xo - mx * mo, yo - my * mo
+        slopes = np.array([c * p - b * q, a * q - b * p]) / (a * c - b * b)
+        moved = np.minimum(np.maximum(slopes[0] * right + slopes[1] * up, -STEEPEST), STEEPEST)
+        return np.asarray((near * np.exp(off[:, None] + moved)).sum(axis=0) / weight)
 
     return found
 
 
 def _moving(sources: Mapping[str, Flow]) -> Numbers:
-    return np.asarray(np.sum([each.moves.read for each in sources.values()], axis=0))
+    return np.asarray(sum(each.moves.read for each in sources.values()))
 
 
 def _where(sources: Mapping[str, Flow]) -> Numbers:
     """Logarithms of how many rows move, and among how many."""
     moving = _moving(sources)
-    there = np.sum([each.before for each in sources.values()], axis=0) + moving
-    return np.asarray(np.log(np.maximum(np.vstack([moving, there]), 1.0)))
+    there = sum(each.before for each in sources.values()) + moving
+    return np.asarray(np.log(np.maximum(np.array([moving, there]), 1.0)))
 
 
 def moved(before: Numbers | float, came: Numbers | float, went: Numbers | float) -> Flow:

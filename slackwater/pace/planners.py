@@ -13,10 +13,7 @@ import math
 import random
 from collections.abc import Callable, Iterator
 
-from slackwater.pace.simulate import Paces, Simulation
-
-# Paces that are tried: from ten on in steps of about a quarter, which tell little from each other.
-STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64, 80, 100)
+from slackwater.pace.simulate import STEPS, Paces, Simulation
 
 NEARLY = 1.1  # times the least that can be left is as good, where the goal cannot be met
 MARGIN = 0.7  # of what may be left is planned for: what is expected is not what comes; where that is not possible, nearly the least

@@ -5,12 +5,14 @@
 `weighed` are rows that came or went, those that are derived, named and compared counting more; `there` those among which what moved finds
 its partners and its groups. The line goes through the path's own flushes by least squares, with none of the three below zero. What counts
 is by which part of what was expected of it each of them is missed, or a few large flushes would hide what small ones cost; by a part of
-what it took, those that happened to take little would. Recent ones count most. A guess stands for flushes that were not seen.
+what it took, those that happened to take little would. Recent ones count most. A guess stands for flushes that were not seen, and flushes
+of few rows say nothing of far more: of those, each costs no less than was guessed.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -25,20 +27,24 @@ OFF = 2  # times what was expected, or more, counts for less: what was expected 
 WEIGHT = 0.1  # what the guess counts, as if it were some flushes
 CLEARLY = 0.8  # a full flush must be this much cheaper to be chosen: the incremental one writes less for others to read
 USUAL = 1e6  # rows, of which a guess is made where none were seen
+FAR = 2  # times as many rows as flushes usually weighed is what they say little about
 
 Sums = Sequence[float]  # weight, and weighted sums of weighed, there, weighed², weighed * there, there², cost, weighed * cost, there * cost
 
 
 @dataclass(frozen=True)
 class Price:
-    """CPU seconds of a flush, and of each of its rows."""
+    """CPU seconds of a flush, and of each of its rows; `further`, for rows beyond so many, what each costs more."""
 
     fixed: float
     of_weighed: float
     of_there: float
+    beyond: float = 0.0
+    further: float = 0.0
 
     def at(self, weighed: Numbers | float, there: Numbers | float) -> Numbers:
-        return np.asarray(self.fixed + self.of_weighed * weighed + self.of_there * there)
+        near = self.fixed + self.of_weighed * weighed + self.of_there * there
+        return np.asarray(near + self.further * np.maximum(weighed - self.beyond, 0.0))
 
 
 def weigh(moved: Numbers | float, given: Numbers | float, joined: bool) -> Numbers:
@@ -65,7 +71,9 @@ def price(sums: Sums, guess: Price) -> Price:
         counts = WEIGHT / max(expected, y / n if n else 0.0, LEAST) ** 2  # no more than if it were one of them
         products += counts * np.outer(point, point)
         costs += counts * expected * np.array(point)
-    return Price(*(float(each) for each in _least_squares(products, costs) / scales))
+    fixed, of_weighed, of_there = (float(each) for each in _least_squares(products, costs) / scales)
+    beyond = FAR * math.sqrt(ww / n) if n else 0.0
+    return Price(fixed, of_weighed, of_there, beyond, max(0.0, guess.of_weighed - of_weighed))
 
 
 def _least_squares(products: Numbers, costs: Numbers) -> Numbers:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from slackwater.pace.price import CLEARLY, Price, weigh
 from slackwater.plan import Node, Scan
 
 Paces = tuple[int, ...]  # by path
+# Those that are tried: from ten on in steps of about a quarter, which tell little from each other.
+STEPS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 25, 32, 40, 50, 64, 80, 100)
 Bias = Callable[[Mapping[str, Flow], Numbers], Numbers | float]  # times as many rows are given as operators tell of what sources do
 
 
@@ -83,15 +86,21 @@ class PathModel:
 
     def costs(self, sources: Mapping[str, Flow], met: Flow, read: Mapping[str, Numbers] | None = None) -> Costs:
         """Of flushes for what the sources do, of which it makes such a flow. `read`: how many rows that is, if it was written piecemeal."""
-        moved, several = np.sum([(read or {}).get(name, each.moves.read) for name, each in sources.items()], axis=0), len(sources) > 1
+        moved = np.asarray(sum((read or {}).get(name, each.moves.read) for name, each in sources.items()))
+        several = len(sources) > 1
         there = met.before + (sum(each.before for each in sources.values()) if several else 0.0)
         incremental = self.incremental.at(weigh(moved, met.moves.read, several), there)
-        full = self.full(np.sum([each.after for each in sources.values()], axis=0))
+        full = self.full(np.asarray(sum(sources[each].after for each in self.scans)))
         return Costs(*(np.where(moved > 0, each, 0.0) for each in (incremental, full)))
 
-    @property
+    @cached_property
+    def scans(self) -> tuple[str, ...]:
+        """What it reads, each as often as it does."""
+        return tuple(node.relation for node in self.top.walk() if isinstance(node, Scan))
+
+    @cached_property
     def sources(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(node.relation for node in self.top.walk() if isinstance(node, Scan)))
+        return tuple(dict.fromkeys(self.scans))
 
 
 @dataclass(frozen=True)
@@ -110,76 +119,85 @@ class Simulation:
     """The paths of a view, those that are read before those that read them, and the tables below.
 
     `anew`: what it costs to compute the view past its paths when the trigger comes, where that can be done.
+
+    Planners ask for a path at most paces if they ask for it at one: all of them are looked at together, in arrays that hold the flushes of
+    one pace after those of the other.
     """
 
     paths: Sequence[PathModel]
     tables: Mapping[str, Arriving]
     anew: float | None = None
     _known: dict[tuple[int, Paces], Work] = field(default_factory=dict)
-    _flows: dict[tuple[str, int, int], Flow] = field(default_factory=dict)
-    _written: dict[tuple[str, int, int], Numbers] = field(default_factory=dict)
+    _seen: dict[tuple[str, Paces, int], tuple[Flow, Numbers | None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.index = {path.name: number for number, path in enumerate(self.paths)}
-        self.children = [tuple(self.index[s] for s in path.sources if s in self.index) for path in self.paths]
+        self.children = [tuple(self.index[each] for each in path.sources if each in self.index) for path in self.paths]
 
     def work(self, paces: Paces) -> Work:
         """Of all paths, or at the trigger past them where that is clearly less."""
-        work = sum((self.of_path(number, paces) for number in range(len(self.paths))), Work(0.0, 0.0))
+        works = [self.of_path(number, paces) for number in range(len(self.paths))]
+        work = Work(sum(each.total for each in works), sum(each.final for each in works))
         if self.anew is None or self.anew >= CLEARLY * work.final:
             return work
         return Work(work.total - work.final + self.anew, self.anew)
 
     def of_path(self, number: int, paces: Paces) -> Work:
         """Of one, which depends on its own pace and on those of the paths that it reads."""
-        key = (number, (paces[number], *(paces[child] for child in self.children[number])))
+        below = tuple(paces[child] for child in self.children[number])
+        key = (number, (paces[number], *below))
         if key not in self._known:
-            costs = self.costs(number, paces)
-            self._known[key] = Work(float(costs.sum()), float(costs[-1]))
+            own = paces[number]
+            steps = tuple(step for step in STEPS if step <= min(below, default=step)) if own in STEPS else ()
+            steps = steps if own in steps else (own,)
+            for pace, costs in zip(steps, self._split(self._costs(number, steps, paces), steps), strict=True):
+                self._known[number, (pace, *below)] = Work(float(costs.sum()), float(costs[-1]))
         return self._known[key]
 
     def costs(self, number: int, paces: Paces) -> Numbers:
         """Of each flush of a path."""
-        sources, met = self._flows_of(number, paces)
-        read = {source: self._read(source, paces[number], paces) for source in sources if source in self.index}
-        return self.paths[number].costs(sources, met, read).least
+        return self._costs(number, (paces[number],), paces)
 
     def given(self, number: int, paces: Paces) -> Numbers:
         """Rows that each flush of a path gives to those who read it."""
-        return self._flows_of(number, paces)[1].moves.read
-
-    def _flows_of(self, number: int, paces: Paces) -> tuple[dict[str, Flow], Flow]:
-        """Of what a path reads, and of what it makes of that."""
         path = self.paths[number]
-        sources = {source: self._seen(source, paces[number], paces) for source in path.sources}
-        return sources, path.flow(sources)
+        return path.flow({each: self._news(each, (paces[number],), paces)[0] for each in path.sources}).moves.read
 
-    def _seen(self, source: str, pace: int, paces: Paces) -> Flow:
-        """What a path of such a pace sees of a source: of another path, what that has flushed."""
+    def _costs(self, number: int, steps: Paces, paces: Paces) -> Numbers:
+        """Of each flush of a path at some paces, one after the other, where those that it reads have theirs."""
+        path = self.paths[number]
+        news = {each: self._news(each, steps, paces) for each in path.sources}
+        sources = {each: flow for each, (flow, _) in news.items()}
+        read = {each: rows for each, (_, rows) in news.items() if rows is not None}
+        return path.costs(sources, path.flow(sources), read).least
+
+    def _news(self, source: str, steps: Paces, paces: Paces) -> tuple[Flow, Numbers | None]:
+        """What a path of such paces sees of a source: of another path, what that has flushed, and how many rows it wrote for it."""
         theirs = paces[self.index[source]] if source in self.index else 0
-        key = (source, pace, theirs)
-        if key not in self._flows:
-            until = np.arange(1, pace + 1) / pace
-            since = until - 1 / pace
+        key = (source, steps, theirs)
+        if key not in self._seen:
+            until = np.concatenate([np.arange(1, step + 1) / step for step in steps])
+            since = until - np.repeat([1 / step for step in steps], steps)
+            written: Numbers | None = None
             if theirs:
-                since, until = (np.floor(each * theirs + 1e-9) / theirs for each in (since, until))
-            self._flows[key] = self._between(source, since, until)
-        return self._flows[key]
+                first, last = (np.floor(each * theirs + 1e-9).astype(int) for each in (since, until))
+                upto = np.concatenate([[0.0], np.cumsum(self._written(source, theirs))])
+                since, until, written = first / theirs, last / theirs, upto[last] - upto[first]
+            self._seen[key] = self._between(source, since, until), written
+        return self._seen[key]
 
-    def _read(self, source: str, pace: int, paces: Paces) -> Numbers:
-        """How many rows a path of such a pace reads of what another has written, flush by flush."""
-        theirs = paces[self.index[source]]
-        key = (source, pace, theirs)
-        if key not in self._written:
-            until = np.arange(1, theirs + 1) / theirs
-            written = self._between(source, until - 1 / theirs, until).moves.read
-            upto = np.concatenate([[0.0], np.cumsum(written)])
-            ends = np.floor(np.arange(pace + 1) / pace * theirs + 1e-9).astype(int)
-            self._written[key] = np.diff(upto[ends])
-        return self._written[key]
+    def _written(self, source: str, pace: int) -> Numbers:
+        """How many rows a path writes at each of its flushes."""
+        until = np.arange(1, pace + 1) / pace
+        return self._between(source, until - 1 / pace, until).moves.read
 
     def _between(self, source: str, since: Numbers, until: Numbers) -> Flow:
         if source not in self.index:
             return self.tables[source].between(since, until)
         path = self.paths[self.index[source]]
         return path.flow({each: self._between(each, since, until) for each in path.sources})
+
+    @staticmethod
+    def _split(of_flushes: Numbers, steps: Paces) -> list[Numbers]:
+        """By pace."""
+        return np.split(of_flushes, np.cumsum(steps)[:-1])

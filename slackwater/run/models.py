@@ -13,6 +13,7 @@ from slackwater.pace.given import fitted, moved
 from slackwater.pace.price import Price, price
 from slackwater.pace.simulate import Costs, PathModel
 from slackwater.path import Path
+from slackwater.plan import Scan
 from slackwater.run.beside import guess_for
 from slackwater.run.choice import FIRST, FULL, PRICE, Guess, Learned, expected_cost
 from slackwater.run.compile import Compiled
@@ -26,7 +27,8 @@ SOME = np.array([0.0, *(10.0 ** np.arange(2, 11))])  # rows, by which the cost o
 def path_model(path: Path, rows: Mapping[str, float], trace: Trace | None, learned: Learned, warehouse: Warehouse) -> PathModel:
     """A path whose sources have so many rows. `trace`: what it keeps, if there is something."""
     sizes = estimated_sizes(path.top, rows, float(trace.rows) if trace is not None and trace.rows else None)
-    guess = guess_for(in_full(path).change, int(sum(rows[source] for source in path.sources)), warehouse)
+    scans = [node.relation for node in path.top.walk() if isinstance(node, Scan)]
+    guess = guess_for(in_full(path).change, int(sum(rows[source] for source in scans)), warehouse)
     guessed = Price(guess.fixed, guess.per_row, guess.per_row * guess.looked_through)
     full = priced(learned.get(FULL) or learned.get(FIRST), guess)
     model = PathModel(path.name, path.top, sizes, price(learned.get(PRICE, ()), guessed), full)

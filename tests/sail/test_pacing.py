@@ -9,8 +9,8 @@ import pytest
 
 from slackwater import Session
 from slackwater.errors import QueryError
-from slackwater.pace.planners import STEPS, Planner, is_allowed
-from slackwater.pace.simulate import Paces, Simulation
+from slackwater.pace.planners import Planner, is_allowed
+from slackwater.pace.simulate import STEPS, Paces, Simulation
 from slackwater.run.loop import Loop
 from slackwater.run.progress import Working
 from tests.clock import Clock

@@ -16,7 +16,6 @@ from slackwater.pace.planners import (
     NEARLY,
     PLANNERS,
     ROOM,
-    STEPS,
     WORTH_IT,
     Planner,
     brute_force,
@@ -29,7 +28,7 @@ from slackwater.pace.planners import (
     with_room,
 )
 from slackwater.pace.price import Price
-from slackwater.pace.simulate import Arriving, PathModel, Simulation, Work
+from slackwater.pace.simulate import STEPS, Arriving, Paces, PathModel, Simulation, Work
 from slackwater.plan import Aggregate, Column, Filter, Join, Limit, Node, Output, Project, Scan, Union, column
 
 ORDERS = Scan("orders", ("id", "customer"), (Column("id", "bigint"), Column("customer", "bigint")))
@@ -147,16 +146,31 @@ def test_work_grows_with_paces_and_what_is_left_shrinks() -> None:
 
 def test_the_total_of_what_is_read_does_not_depend_on_the_pace() -> None:
     simulation = average_and_above(fixed=0.0)
-    path = simulation.paths[0]
-    read = {pace: simulation._seen("lines", pace, (pace, 1)).moves.read.sum() for pace in (1, 7, 100)}
-    assert path.name == "v/1" and len({round(each) for each in read.values()}) == 1
+    read = {pace: simulation._news("lines", (pace,), (pace, 1))[0].moves.read.sum() for pace in (1, 7, 100)}
+    assert len({round(each) for each in read.values()}) == 1
 
 
 def test_who_looks_seldom_reads_all_that_was_written_meanwhile() -> None:
     simulation = average_and_above(groups=1000.0)
     written = simulation.given(0, (4, 1))  # all groups change, each time
-    assert simulation._read("v/1", 1, (4, 1)).tolist() == pytest.approx([written.sum()])
-    assert simulation._read("v/1", 2, (4, 2)).tolist() == pytest.approx([written[:2].sum(), written[2:].sum()])
+    read = simulation._news("v/1", (1, 2), (4, 1))[1]  # at pace 1, and then at pace 2
+    assert read is not None and read.tolist() == pytest.approx([written.sum(), written[:2].sum(), written[2:].sum()])
+
+
+@pytest.mark.parametrize("paces", [(4, 1), (4, 2), (100, 25), (7, 3)])
+def test_paces_that_are_looked_at_together_are_those_that_are_looked_at_alone(paces: Paces) -> None:
+    simulation = average_and_above()
+    for number in range(2):
+        alone, found = simulation.costs(number, paces), simulation.of_path(number, paces)
+        assert (found.total, found.final) == (pytest.approx(alone.sum()), pytest.approx(alone[-1]))
+
+
+def test_a_table_that_is_read_twice_is_read_twice_in_full() -> None:
+    again = Scan("lines", ("line",), (Column("line_2", "bigint"),))
+    twice = Join(LINES, again, "semi", parse_one("line = line_2"))
+    path = PathModel("v/1", twice, {LINES: 100.0, again: 100.0, twice: 100.0}, Price(1e9, 0.0, 0.0), lambda rows: rows)
+    simulation = Simulation((path,), {"lines": Arriving(0, inserts=100)})
+    assert simulation.work((1,)).total == 200
 
 
 def test_what_a_path_keeps_tells_what_its_filter_leaves() -> None:

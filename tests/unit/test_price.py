@@ -68,3 +68,9 @@ def test_what_is_joined_is_derived_before_it_is_summed_up() -> None:
     assert float(weigh(10, 2, joined=False)) == 10 + 7 * 2
     assert float(weigh(10, 2, joined=True)) == 10 + 7 * 10
     assert list(weigh(np.array([10.0, 10.0]), np.array([2.0, 20.0]), joined=True)) == [80, 150]
+
+
+def test_flushes_of_few_rows_say_nothing_of_far_more() -> None:
+    found = learned(Price(0.2, 0.0, 0.0), [(2e5, 1e6)] * 20)
+    assert float(found.at(2e5, 1e6)) == pytest.approx(0.2, rel=0.1)
+    assert float(found.at(8e6, 1e6)) > 0.2 + 0.9 * GUESS.of_weighed * 7e6
