@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.measure import report
-from bench.pace import SLICES, Bench, Matrix, Run
+from bench.pace import SLICES, Bench, Matrix, Run, run_key
 from slackwater.pace.goal import FINAL, Goal
 from slackwater.pace.planners import PLANNERS, with_room
 from slackwater.pace.simulate import Paces, Simulation
@@ -86,7 +86,7 @@ class Upset(Matrix):
         return cells
 
     def _burst(self, name: str, paces: Paces, times: float, first: int) -> Run | None:
-        key = f"{name}|{','.join(map(str, paces))}|{times:g} from {first}"
+        key = f"{run_key(name, paces)}|{times:g} from {first}"
         if key not in self._known:
             if time.monotonic() > self._deadline:
                 return None
@@ -105,11 +105,13 @@ def _planned(simulation: Simulation, constraint: float, planner: str) -> Paces:
 
 def _told(name: str, constraint: float, planner: str, what: dict[str, Any], runs: list[Run], batch: Run) -> dict[str, Any]:
     """The least, the mean and the most of some runs."""
-    additional, latency = [run.total - batch.total for run in runs], [run.latency / batch.latency for run in runs]
-    return {
-        "query": name, "constraint": constraint, "planner": planner, **what,
-        **{key: [round(f(found), 3) for f in (min, _mean, max)] for key, found in (("additional", additional), ("latency", latency))},
-    }  # fmt: skip
+    found = {
+        "final": [run.final / batch.final for run in runs],
+        "latency": [run.latency / batch.latency for run in runs],
+        "additional": [run.total - batch.total for run in runs],
+    }
+    spread = {key: [round(f(values), 3) for f in (min, _mean, max)] for key, values in found.items()}
+    return {"query": name, "constraint": constraint, "planner": planner, **what, **spread}
 
 
 def _mean(values: Sequence[float]) -> float:

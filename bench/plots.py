@@ -3,6 +3,8 @@
 trade-off       what it costs to leave less for the trigger, planner by planner
 cpu-over-time   when the CPU seconds of a query are spent, between two triggers
 expected        what was expected of each cell, and what came
+by-scale        what one goal costs at each scale factor, and the least that any run has left
+upset           what becomes of plans whose statistics are off, and of those that a burst meets (bench-pace_upset)
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from typing import Any
 import matplotlib
 import matplotlib.pyplot as plt
 
-from bench.measure import RESULTS
-from bench.pace import CHECKING, COMPARED, PARTLY
+from bench.measure import RESULTS, last_result
+from bench.pace import CHECKING, COMPARED, PARTLY, run_key
 
 DOCS = Path(__file__).parents[1] / "docs" / "plots"
 PLANNERS = (*COMPARED, CHECKING)
@@ -64,7 +66,7 @@ def cpu_over_time(known: dict[str, Any], cells: list[dict[str, Any]], query: str
     figure, axis = plt.subplots(figsize=(6.4, 3.6))
     for cell in cells:
         if cell["query"] == query and cell["constraint"] == constraint:
-            run = known.get(f"{query}|{','.join(map(str, cell['paces']))}", known[f"{query}|batch"])
+            run = known.get(run_key(query, cell["paces"]), known[f"{query}|batch"])
             total, spent = 0.0, []
             for each in run["spent"]:
                 total += each
@@ -90,6 +92,59 @@ def expected(cells: list[dict[str, Any]], place: Path) -> None:
     _save(figure, place)
 
 
+def by_scale(cells: dict[float, list[dict[str, Any]]], constraint: float, place: Path) -> None:
+    """Of the queries that were run at all scale factors."""
+    names = sorted(set.intersection(*({cell["query"] for cell in found} for found in cells.values())), key=lambda name: (len(name), name))
+    scales = sorted(cells)
+    figure, (left, spent) = plt.subplots(1, 2, figsize=(9, 3.8))
+    for number, name in enumerate(names):
+        least = [min(cell["final"] for cell in cells[scale] if cell["query"] == name) for scale in scales]
+        left.plot(scales, least, "o-", color=f"C{number}", label=name)
+        for planner, line in (("greedy", "o-"), ("uniform", "x--")):
+            beyond = [_beyond(cells[scale], name, constraint, planner) for scale in scales]
+            spent.plot(scales, beyond, line, color=f"C{number}", fillstyle="none")
+    left.set(title="the least left for the trigger, of one batch", xscale="log", yscale="log")
+    spent.set(title=f"CPU beyond one batch at {constraint:g}, in batches", xscale="log")
+    spent.set_yscale("symlog", linthresh=0.1)
+    for axis in (left, spent):
+        axis.set_xticks(scales, [f"{scale:g}" for scale in scales])
+        axis.set_xlabel("scale factor")
+        axis.minorticks_off()
+    left.legend()
+    shown = [plt.Line2D([], [], color="grey", linestyle=line, label=planner) for planner, line in (("greedy", "-"), ("uniform", "--"))]
+    spent.legend(handles=shown)
+    _save(figure, place)
+
+
+def _beyond(cells: list[dict[str, Any]], query: str, constraint: float, planner: str) -> float:
+    found = (cell for cell in cells if (cell["query"], cell["constraint"], cell["planner"]) == (query, constraint, planner))
+    return next((cell["additional"] / cell["batch"] for cell in found), float("nan"))
+
+
+def upset(cells: list[dict[str, Any]], query: str, place: Path) -> None:
+    ours = [cell for cell in cells if cell["query"] == query]
+    kinds: list[tuple[str, str, list[dict[str, Any]]]] = [("rows that operators give, times", "times", [c for c in ours if "times" in c])]
+    kinds += [(f"burst, in the {where}", "burst", [c for c in ours if c.get("where") == where]) for where in ("middle", "end")]
+    figure, axes = plt.subplots(2, len(kinds), figsize=(3.6 * len(kinds), 5), squeeze=False, sharey="row", sharex="col")
+    for column, (title, key, found) in enumerate(kinds):
+        for row, (what, label) in enumerate((("final", "left, of one batch"), ("additional", "CPU-s beyond one batch"))):
+            for planner in ("greedy", "uniform"):
+                of_planner = [cell for cell in found if cell["planner"] == planner]
+                least, mean, most = zip(*(cell[what] for cell in of_planner), strict=True) if of_planner else ((), (), ())
+                spread = [[m - low for m, low in zip(mean, least, strict=True)], [high - m for m, high in zip(mean, most, strict=True)]]
+                x = [cell[key] for cell in of_planner]
+                axes[row][column].errorbar(x, mean, spread, color=COLOURS[planner], marker=MARKS[planner], capsize=3, label=planner)
+            axes[row][0].set_ylabel(label)
+        axes[1][column].set_xlabel(title)
+        ticks = sorted({cell[key] for cell in found})
+        axes[0][column].set_xscale("log")
+        axes[0][column].set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes[0][column].minorticks_off()
+    axes[0][0].legend()
+    figure.suptitle(f"{query}, final work {ours[0]['constraint']:g}")
+    _save(figure, place)
+
+
 def _save(figure: Any, place: Path, top: float = 1.0) -> None:
     figure.tight_layout(rect=(0, 0, 1, top))
     figure.savefig(place, metadata={"Date": None})
@@ -104,13 +159,22 @@ def main() -> None:
     options = parser.parse_args()
     matplotlib.rcParams["svg.hashsalt"] = "slackwater"  # the same picture is the same file
     DOCS.mkdir(exist_ok=True)
+    by_engine: dict[str, dict[float, list[dict[str, Any]]]] = {}
     for found in sorted(RESULTS.glob("pace-*.json")):
         known = json.loads(found.read_text())
         cells, name = cells_of(known), found.stem.removeprefix("pace-")
-        if cells:
+        engine, _, scale = name.partition("-")
+        by_engine.setdefault(engine, {})[float(scale)] = cells
+        if cells and float(scale) == 1:
             trade_off(cells, DOCS / f"trade-off-{name}.svg")
             cpu_over_time(known, cells, options.query, options.constraint, DOCS / f"cpu-over-time-{name}.svg")
             expected(cells, DOCS / f"expected-{name}.svg")
+    for engine, scales in by_engine.items():
+        if len(scales) > 1:
+            by_scale(scales, options.constraint, DOCS / f"by-scale-{engine}.svg")
+    upsets = last_result("pace_upset").get("details", {}).get("cells", [])
+    for query in dict.fromkeys(cell["query"] for cell in upsets):
+        upset(upsets, query, DOCS / f"upset-{query}.svg")
 
 
 if __name__ == "__main__":

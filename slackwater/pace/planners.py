@@ -27,11 +27,16 @@ def with_room(planner: Planner, simulation: Simulation, most: float) -> Paces:
     """Paces that are expected to leave less than so much; where so little is not possible, not all is spent to come near it, or nothing."""
     if math.isinf(most):
         return planner(simulation, most)
-    least = min(simulation.work(paces).final for paces in (planner(simulation, 0.0), eager(simulation, 0.0)))
+    least = least_left(planner, simulation)
     if least <= most:
         return planner(simulation, max(MARGIN * most, min(most, NEARLY * least)))
     batch = simulation.work(lazy(simulation, most)).final
     return planner(simulation, ROOM * least if ROOM * least < WORTH_IT * batch else math.inf)
+
+
+def least_left(planner: Planner, simulation: Simulation) -> float:
+    """CPU seconds that are left for the trigger, whatever is spent before."""
+    return min(simulation.work(paces).final for paces in (planner(simulation, 0.0), eager(simulation, 0.0)))
 
 
 def lazy(simulation: Simulation, most: float) -> Paces:

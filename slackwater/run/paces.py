@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from slackwater.catalog import Catalog, Done, Snapshot, View
 from slackwater.errors import Unsupported
 from slackwater.pace.goal import WITHIN, Goal
-from slackwater.pace.planners import MARGIN, Planner, greedy, with_room
+from slackwater.pace.planners import MARGIN, Planner, greedy, least_left, with_room
 from slackwater.pace.simulate import Arriving, Paces, Simulation, Work
 from slackwater.pace.trigger import MARKER, ROWS, WINDOW
 from slackwater.path import Path
@@ -49,6 +49,7 @@ class TradeOff:
     simulation: Simulation
     batch: Work
     points: tuple[Point, ...]
+    least: float  # CPU seconds that are left for the trigger, whatever is spent before
     planning: float  # seconds
 
 
@@ -59,10 +60,10 @@ def trade_off(form: Compiled, view: View | None, snapshot: Snapshot, warehouse: 
     batch = simulation.work((1,) * len(simulation.paths))
     points = []
     for share in shares:
-        paces = greedy(simulation, share * batch.final)
+        paces = with_room(greedy, simulation, share * batch.final if share < 1 else math.inf)
         work = simulation.work(paces)
         points.append(Point(share, paces, work, work.final <= share * batch.final + 1e-9))
-    return TradeOff(simulation, batch, tuple(points), time.perf_counter() - began)
+    return TradeOff(simulation, batch, tuple(points), least_left(greedy, simulation), time.perf_counter() - began)
 
 
 @dataclass(frozen=True)
@@ -95,8 +96,8 @@ class Plan:
 
     @property
     def least(self) -> float:
-        """CPU seconds that a goal would have to leave for the trigger."""
-        return self.work.final / MARGIN
+        """CPU seconds that a goal would have to leave for the trigger, with some room."""
+        return min(least_left(greedy, self.simulation) / MARGIN, self.batch.final)
 
     @property
     def moving(self) -> float:

@@ -63,8 +63,10 @@ def warning(view: View, plan: Plan) -> str:
     """That a goal cannot be met, and which one could."""
     if view.goal.kind == WITHIN:
         better = f"within {max(0.1, math.ceil(10 * plan.least / plan.speed) / 10):g} seconds"
+    elif plan.least < plan.batch.final:
+        better = f"final work {math.ceil(100 * plan.least / plan.batch.final) / 100:g}"
     else:
-        better = f"final work {min(1.0, math.ceil(100 * plan.least / max(plan.batch.final, 1e-9)) / 100):g}"
+        better = "batch"
     return f"{view.name} is expected to miss its goal '{view.options['goal']}': the best that it can have is '{better}'"
 
 
@@ -79,10 +81,10 @@ def shown(found: TradeOff) -> str:
     for point in found.points:
         paces = ", ".join(f"{name} {pace}" for name, pace in zip(names, point.paces, strict=True))
         more = point.work.total / found.batch.total - 1 if found.batch.total else 0.0
-        word = "" if point.is_met else f"; no less than {point.work.final / found.batch.final:.2f} can be left"
+        word = "" if point.is_met else f"; no less than {found.least / found.batch.final:.2f} of one batch can be left"
         lines.append(f"{point.share:>6g} {point.work.final:>8.2f} {point.work.total:>8.2f} {more:>6.0%}  {paces}{word}")
     best = found.points[-1]
-    one = uniform(found.simulation, best.share * found.batch.final)
+    one = with_room(uniform, found.simulation, best.share * found.batch.final)
     told = found.simulation.work(one)
     lines += ["", f"with one pace for all of them, {one[0]}: {told.final:.2f} left, {told.total:.2f} in all"]
     return "\n".join([*lines, _shown_arriving(found.simulation)])
