@@ -5,8 +5,8 @@
     Spark, DuckDB          wait, and compute everything at the trigger
 
 Each runs a query twice, and the second time counts; a stream of micro-batches is warm after a few of them, and runs once. Answers are
-compared. `make peers` installs DuckDB and Flink. CPU seconds are those of
-all rows; seconds those after the last one, which for who streams cannot be told from one that was all there from the beginning.
+compared. `make peers` installs DuckDB and Flink. CPU seconds are those of all rows; seconds those after the trigger for who waits for it,
+and those of all rows for who streams. What is measured is kept below bench/results, with its commit, and not measured again.
 
     python -m bench.pace_peers --scale-factor 1 --queries q1 q6 q15
 """
@@ -17,7 +17,8 @@ import argparse
 import json
 import subprocess
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,9 +29,9 @@ import sqlglot
 
 import slackwater
 from bench import tpch
-from bench.measure import last_result, measured, report
+from bench.measure import RESULTS, commit, measured, report
 from bench.pace import OWN, SLICES
-from bench.peers import DUCKDB, Found, Taken, check_same, in_duckdb
+from bench.peers import DUCKDB, Taken, check_same, in_duckdb
 from slackwater.spark.java import find_java
 
 FLINK = Path(__file__).parent.parent / ".peers/apache-flink/bin/python"
@@ -181,46 +182,90 @@ def _taken(work: Callable[[], list[Any]]) -> Taken:
     return Taken(cost.cpu, json.loads(json.dumps([list(row) for row in rows], default=str)), cost.seconds)
 
 
-def ours(constraint: float) -> dict[str, dict[str, Any]]:
-    """What `bench.pace` has measured of ours, by query."""
-    cells = last_result("pace").get("details", {}).get("cells", [])
-    return {cell["query"]: cell for cell in cells if cell["planner"] == "greedy" and cell["constraint"] == constraint}
+class Peers:
+    """What each of them took for each query; what was measured before is kept, and not measured again."""
+
+    def __init__(self, scale_factor: float) -> None:
+        RESULTS.mkdir(exist_ok=True)
+        self._file = RESULTS / f"pace_peers-{scale_factor:g}.json"
+        self._known: dict[str, dict[str, Any]] = json.loads(self._file.read_text()) if self._file.exists() else {}
+
+    def missing(self, who: str, names: Iterable[str]) -> list[str]:
+        return [name for name in names if name not in self._known.get(who, {})]
+
+    def keep(self, who: str, name: str, taken: Taken | str, right: list[list[Any]]) -> None:
+        """If it gave the right answer, or could give none."""
+        found = {"cannot": taken} if isinstance(taken, str) else {"cpu": round(taken.cpu, 3), "seconds": round(taken.seconds, 3)}
+        if isinstance(taken, Taken):
+            check_same(name, right, taken.rows, who)
+        self._known.setdefault(who, {})[name] = {**found, "commit": commit()}
+        self._file.write_text(json.dumps(self._known))
+        print(_line(who, name, self._known[who][name]), flush=True)
+
+    def found(self, names: Iterable[str]) -> dict[str, dict[str, Any]]:
+        return {who: {name: each[name] for name in names if name in each} for who, each in self._known.items()}
+
+
+def _line(who: str, name: str, taken: dict[str, Any]) -> str:
+    told = f"cannot: {taken['cannot']}" if "cannot" in taken else f"{taken['cpu']:>9.2f} CPU-s{taken['seconds']:>9.2f} s"
+    return f"{who:<22}{name:<11}{told}"
+
+
+def ours(scale_factor: float, constraint: float) -> dict[str, dict[str, dict[str, Any]]]:
+    """What `bench.pace` has measured of ours, by engine and query."""
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for engine in ("sail", "spark"):
+        file = RESULTS / f"pace-{engine}-{scale_factor:g}.json"
+        known = json.loads(file.read_text()) if file.exists() else {}
+        for key, cell in known.items():
+            name, _, rest = key.partition("|")
+            if rest == f"{constraint:g}|greedy":
+                after = {
+                    "after": cell["final"] * known[f"{name}|batch"]["final"],
+                    "latency": cell["latency"] * known[f"{name}|batch"]["latency"],
+                }
+                found.setdefault(engine, {})[name] = {**cell, **after}
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--scale-factor", type=float, default=1, help="of TPC-H (default %(default)s)")
-    parser.add_argument("--queries", nargs="+", default=["q1", "q3", "q6", "q15", "q17", "q18"], help="default: %(default)s")
-    parser.add_argument("--constraint", type=float, default=0.2, help="of ours that are shown (default %(default)s)")
+    parser.add_argument("--queries", nargs="+", default=[*tpch.QUERIES, *OWN], help="default: all")
+    parser.add_argument("--constraint", type=float, default=0.5, help="of ours that are shown (default %(default)s)")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no other run after so many; the next call goes on")
     options = parser.parse_args()
+    deadline = time.monotonic() + 60 * options.minutes
     data = tpch.generate(options.scale_factor)
     texts = {name: text for name, text in {**tpch.queries(options.scale_factor), **OWN}.items() if name in options.queries}
     for place, name in ((DUCKDB, "DuckDB"), (FLINK, "Flink")):
         if not place.exists():
             raise SystemExit(f"{name} is not installed: make peers")
-    found: dict[str, dict[str, Taken | str]] = {}
-    right: Found = in_duckdb(data, texts)
-    found["duckdb"] = dict(right)
+    peers, right = Peers(options.scale_factor), in_duckdb(data, texts)
+    for name in peers.missing("duckdb", texts):
+        peers.keep("duckdb", name, right[name], right[name].rows)
     with tempfile.TemporaryDirectory(prefix="slackwater-bench-") as folder:
-        spark = OnSpark(data, Path(folder))
-        found["spark"] = {name: spark.at_once(text) for name, text in texts.items()}
-        found["structured streaming"] = {name: spark.streamed(text) for name, text in texts.items()}
-        spark.close()
-        found["flink"] = {name: in_flink(data, name, text, Path(folder)) for name, text in texts.items()}
-    for who, answers in found.items():
-        for name, taken in answers.items():
-            if isinstance(taken, Taken):
-                check_same(name, right[name].rows, taken.rows, who)
-                print(f"{who:<22}{name:<10}{taken.cpu:>9.2f} CPU-s{taken.seconds:>9.2f} s")
-            else:
-                print(f"{who:<22}{name:<10} cannot: {taken}")
-    for name, cell in ours(options.constraint).items():
-        if name in texts:
-            print(f"{'ours':<22}{name:<10}{cell['total']:>9.2f} CPU-s, {cell['final'] * cell['batch']:.2f} of them after the trigger")
-    told = {who: {name: t[:1] + t[2:] if isinstance(t, Taken) else t for name, t in each.items()} for who, each in found.items()}
-    spent = {who: [t.cpu for t in each.values() if isinstance(t, Taken)] for who, each in found.items()}
-    figures = {f"{who.replace(' ', '_')}_cpu_s": round(sum(each), 2) for who, each in spent.items()}
-    report("pace_peers", figures, told)
+        if missing := {who: peers.missing(who, texts) for who in ("spark", "structured streaming") if peers.missing(who, texts)}:
+            spark = OnSpark(data, Path(folder))
+            for who, ask in (("spark", spark.at_once), ("structured streaming", spark.streamed)):
+                for name in missing.get(who, ()):
+                    if time.monotonic() < deadline:
+                        peers.keep(who, name, ask(texts[name]), right[name].rows)
+            spark.close()
+        for name in peers.missing("flink", texts):
+            if time.monotonic() < deadline:
+                peers.keep("flink", name, in_flink(data, name, texts[name], Path(folder)), right[name].rows)
+    found = peers.found(texts)
+    for who, taken in found.items():
+        for name, each in taken.items():
+            print(_line(who, name, each))
+    for engine, cells in ours(options.scale_factor, options.constraint).items():
+        for name in (name for name in texts if name in cells):
+            cell = cells[name]
+            told = {"cpu": cell["total"], "seconds": cell["latency"]}
+            print(f"{_line(f'ours, {engine}', name, told)}, {cell['after']:.2f} CPU-s after the trigger")
+    spent = {who: [each["cpu"] for each in taken.values() if "cpu" in each] for who, taken in found.items()}
+    report("pace_peers", {f"{who.replace(' ', '_')}_cpu_s": round(sum(each), 2) for who, each in spent.items()}, found)
 
 
 if __name__ == "__main__":
