@@ -115,23 +115,25 @@ def _csv(rows: pa.Table) -> bytes:
 
 
 def check_same(name: str, some: list[list[Any]], others: list[list[Any]], who: str = "PostgreSQL") -> None:
-    """Two answers are the same rows, in any order; numbers as close as doubles are."""
+    """Two answers are the same rows, in any order; numbers as close as doubles, or the decimals that one was rounded to, are."""
     if len(some) != len(others):
         raise SystemExit(f"{name}: DuckDB has {len(some)} rows, {who} {len(others)}")
     for row, other in zip(sorted(map(_values, some)), sorted(map(_values, others)), strict=True):
-        for one, another in zip(row, other, strict=True):
-            if not (math.isclose(one[1], another[1], rel_tol=1e-9) if one[0] == another[0] == "" else one == another):
+        for (word, number, places), (other_word, other_number, other_places) in zip(row, other, strict=True):
+            rounded = 0.5001 * 10.0 ** -min(places, other_places)
+            if word != other_word or not math.isclose(number, other_number, rel_tol=1e-9, abs_tol=rounded):
                 raise SystemExit(f"{name}: DuckDB has {row}, {who} {other}")
 
 
-def _values(row: list[Any]) -> list[tuple[str, float]]:
-    """What can be compared and sorted: words, and numbers, which came as either."""
+def _values(row: list[Any]) -> list[tuple[str, float, float]]:
+    """What can be compared and sorted: words, and numbers, which came as either, with the places that a decimal of them has."""
     found = []
     for value in row:
         try:
-            found.append(("", float(value)))
+            places = len(value.partition(".")[2]) if isinstance(value, str) and "." in value and "e" not in value.lower() else math.inf
+            found.append(("", float(value), places))
         except (TypeError, ValueError):
-            found.append((str(value).strip(), 0.0))
+            found.append((str(value).strip(), 0.0, math.inf))
     return found
 
 
