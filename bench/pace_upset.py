@@ -47,7 +47,7 @@ def biased(simulation: Simulation, times: float, luck: random.Random) -> Simulat
     for path in simulation.paths:
         found: dict[Node, float] = {}
         paths.append(replace(path, sizes={node: max(1.0, rows * bias(node, found)) for node, rows in path.sizes.items()}))
-    return Simulation(paths, simulation.tables, simulation.anew)
+    return Simulation(paths, simulation.tables, simulation.past)
 
 
 def rates(times: float, first: int) -> Sequence[float]:

@@ -118,7 +118,7 @@ class Work:
 class Simulation:
     """The paths of a view, those that are read before those that read them, and the tables below.
 
-    `anew`: what it costs to compute the view past its paths when the trigger comes, where that can be done.
+    `past`: what it costs to compute the view past paths when the trigger comes, by those that are kept and flushed then, too.
 
     Planners ask for a path at most paces if they ask for it at one: all of them are looked at together, in arrays that hold the flushes of
     one pace after those of the other.
@@ -126,7 +126,7 @@ class Simulation:
 
     paths: Sequence[PathModel]
     tables: Mapping[str, Arriving]
-    anew: float | None = None
+    past: Mapping[frozenset[str], float] = field(default_factory=dict)
     _known: dict[tuple[int, Paces], Work] = field(default_factory=dict)
     _seen: dict[tuple[str, Paces, int], tuple[Flow, Numbers | None]] = field(default_factory=dict)
 
@@ -135,12 +135,25 @@ class Simulation:
         self.children = [tuple(self.index[each] for each in path.sources if each in self.index) for path in self.paths]
 
     def work(self, paces: Paces) -> Work:
-        """Of all paths, or at the trigger past them where that is clearly less."""
+        """Of all paths, or at the trigger past some of them where that is clearly less."""
         works = [self.of_path(number, paces) for number in range(len(self.paths))]
         work = Work(sum(each.total for each in works), sum(each.final for each in works))
-        if self.anew is None or self.anew >= CLEARLY * work.final:
-            return work
-        return Work(work.total - work.final + self.anew, self.anew)
+        final = self._at_trigger(works)[1]
+        return Work(work.total - work.final + final, final)
+
+    def kept(self, paces: Paces) -> frozenset[str] | None:
+        """The paths that are flushed when the trigger comes, if the view is then computed past the others."""
+        return self._at_trigger([self.of_path(number, paces) for number in range(len(self.paths))])[0]
+
+    def _at_trigger(self, works: Sequence[Work]) -> tuple[frozenset[str] | None, float]:
+        """Which paths are kept, if any are passed by, and what is left to do then."""
+        best, least = None, sum(each.final for each in works)
+        for kept, anew in self.past.items():
+            flushed = sum(works[self.index[name]].final for name in kept)
+            passed = sum(each.final for each in works) - flushed
+            if anew < CLEARLY * passed and flushed + anew < least:
+                best, least = kept, flushed + anew
+        return best, least
 
     def of_path(self, number: int, paces: Paces) -> Work:
         """Of one, which depends on its own pace and on those of the paths that it reads."""

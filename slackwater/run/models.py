@@ -15,7 +15,7 @@ from slackwater.pace.simulate import Costs, PathModel
 from slackwater.path import Path
 from slackwater.plan import Scan
 from slackwater.run.beside import guess_for
-from slackwater.run.choice import FIRST, FULL, PRICE, Guess, Learned, expected_cost
+from slackwater.run.choice import CATCH_UP_OVER, FIRST, FULL, PRICE, Guess, Learned, expected_cost
 from slackwater.run.compile import Compiled
 from slackwater.run.plans import in_full
 from slackwater.run.warehouse import Step, Warehouse
@@ -44,20 +44,31 @@ def priced(sums: Sequence[float] | None, guess: Guess) -> Callable[[Numbers], Nu
 def remaining(step: Step, view: View, form: Compiled) -> dict[str, Costs]:
     """By path: CPU seconds that it is expected to take now, incrementally or in full, for what it has not read yet.
 
-    Only where a goal may have had some of them run before others, and all of them have read what they read: nothing otherwise.
+    Only where a goal may have had some of them run before others: nothing otherwise. A path that was passed by (run/anew.py) would have to
+    catch up, which must pay within some triggers.
     """
+    answered = step.cursor(form.buffers[0]) if len(form.buffers) == 1 else None
+    if not view.goal.is_paced or answered is None:
+        return {}
     rows: dict[str, float] = {}
     coming: dict[str, Flow] = {}  # by path: what it is about to do
     found: dict[str, Costs] = {}
     for path in form.paths:
         seen = step.cursor(path.name)
-        if not view.goal.is_paced or not isinstance(path, Path) or seen is None or set(seen) != set(path.sources):
+        is_behind = seen is None or set(seen) != set(path.sources)
+        since = answered if is_behind or seen is None else seen
+        if not isinstance(path, Path) or any(source not in since and source not in coming for source in path.sources):
             return {}
-        sources = {source: _unread(step.traces[source], seen.get(source, 0), coming.get(source)) for source in path.sources}
+        sources = {
+            source: _unread(step.traces[source], since[source], coming.get(source)) if source in since else coming[source]
+            for source in path.sources
+        }
         rows |= {source: float(flow.after[0]) for source, flow in sources.items()}
         model = path_model(path, rows, step.traces.get(path.name), view.learned.get(path.name, {}), step.warehouse)
         coming[path.name] = model.flow(sources)
-        found[path.name] = model.costs(sources, coming[path.name])
+        costs = model.costs(sources, coming[path.name])
+        catching_up = np.maximum(costs.full - costs.incremental, 0.0) / CATCH_UP_OVER if is_behind else 0.0
+        found[path.name] = Costs(costs.incremental + catching_up, costs.full)
     return found
 
 

@@ -18,7 +18,7 @@ from slackwater.pace.planners import MARGIN, Planner, greedy, least_left, with_r
 from slackwater.pace.simulate import Arriving, Paces, Simulation, Work
 from slackwater.pace.trigger import MARKER, ROWS, WINDOW
 from slackwater.path import Path
-from slackwater.run.anew import cost_anew
+from slackwater.run.anew import costs_anew
 from slackwater.run.compile import Compiled
 from slackwater.run.compiled import compiled
 from slackwater.run.models import path_model
@@ -165,8 +165,7 @@ def simulated(
         learned = owner.learned.get(path.name, {}) if owner is not None else {}
         models.append(path_model(path, rows, snapshot.traces.get(path.name), learned, warehouse))
         rows[path.name] = models[-1].sizes[path.top]
-    at_once = None if parts else cost_anew(form, view, rows, warehouse)
-    return Simulation(models, tables, at_once)
+    return Simulation(models, tables, {} if parts else costs_anew(form, view, rows, warehouse))
 
 
 def _expected(sources: Iterable[str], view: View | None, snapshot: Snapshot, catalog: Catalog, times: float) -> dict[str, Arriving]:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from slackwater.catalog import Answer, Done, Snapshot, Table, View
 from slackwater.errors import QueryError, SlackwaterError, WarehouseError
 from slackwater.pace.simulate import Costs
-from slackwater.run.anew import anew, choose_for_view, forget_far_behind, is_anew
+from slackwater.run.anew import Way, choose_for_view, forget_far_behind, has_news
 from slackwater.run.choice import FULL, INCREMENTAL, Choice, learn, learn_flush
 from slackwater.run.compile import AnyPath, Compiled
 from slackwater.run.compiled import compiled
@@ -104,23 +104,23 @@ def refresh_in(step: Step, view: View, statement: str, due: Asked | None = None)
     began = time.time()
     form = compiled(view.name, step.before, step.warehouse)
     # Asking for CPU seconds looks at every process of the machine: not for a view that has nothing to do.
-    cpu = cpu_seconds() if _has_news(step, form) else None
+    cpu = cpu_seconds() if has_news(step, form) else None
     done: dict[str, Flushed] = {}
     choices: dict[str, Choice] = {}
     error: SlackwaterError | None = None
     try:
         _check_upstream(step, view)
         reset_if_outdated(step, view, form)
-        if _has_news(step, form):
+        if has_news(step, form):
             # Paths that were flushed before the trigger have read more than others: what is left of each tells.
             left = remaining(step, view, form)
-            choice = choose_for_view(step, view, form, left)
-            if choice is not None and choice.how == FULL:
-                _compute_anew(step, view, form, choice, done)
+            way = choose_for_view(step, view, form, left)
+            if way is not None and way.choice.how == FULL:
+                _compute_anew(step, view, form, way, done, left)
             else:
                 started = clock(step)
                 _flush_paths(step, view, form, done, left)
-                choices |= {view.name: choice.that_took(started, clock(step))} if choice is not None else {}
+                choices |= {view.name: way.choice.that_took(started, clock(step))} if way is not None else {}
     except (EngineLost, Unwritable):
         raise  # it is not the view's fault, and the others fare no better
     except SlackwaterError as failure:
@@ -155,9 +155,13 @@ def refresh_in(step: Step, view: View, statement: str, due: Asked | None = None)
     return Refreshed(view.name, len(batches), len(form.paths), added, removed, seconds, error)
 
 
-def _flush_paths(step: Step, view: View, form: Compiled, done: dict[str, Flushed], left: Mapping[str, Costs]) -> None:
-    """Flush what has news, each path after those that it reads."""
+def _flush_paths(
+    step: Step, view: View, form: Compiled, done: dict[str, Flushed], left: Mapping[str, Costs], only: Container[str] | None = None
+) -> None:
+    """Flush what has news, each path after those that it reads. `only`: these."""
     for number, path in enumerate(form.paths, start=1):
+        if only is not None and path.name not in only:
+            continue
         step.warehouse.tell(FlushStarted(view.name, path.name, number, len(form.paths)))
         try:
             expected = float(left[path.name].incremental[0]) if path.name in left else None
@@ -168,13 +172,13 @@ def _flush_paths(step: Step, view: View, form: Compiled, done: dict[str, Flushed
             done[path.name] = flushed
 
 
-def _compute_anew(step: Step, view: View, form: Compiled, choice: Choice, done: dict[str, Flushed]) -> None:
-    """Flush the last path alone. If that fails, path by path will tell where."""
-    whole = anew(form.paths, form.buffers)
-    assert whole is not None
+def _compute_anew(step: Step, view: View, form: Compiled, way: Way, done: dict[str, Flushed], left: Mapping[str, Costs]) -> None:
+    """Flush the paths that are kept, and the last one past the others. If that fails, path by path will tell where."""
+    whole = way.anew
+    _flush_paths(step, view, form, done, left, whole.kept)
     step.warehouse.tell(FlushStarted(view.name, whole.path.name, len(form.paths), len(form.paths)))
     try:
-        flushed = flush_anew(whole, step, view.name, choice)
+        flushed = flush_anew(whole, step, view.name, way.choice)
     except QueryError:
         _flush_paths(step, view, form, done, {})
     else:
@@ -203,13 +207,6 @@ def _how(view: View, form: Compiled, choices: Mapping[str, Choice]) -> str:
 
 def _told(choices: Mapping[str, Choice]) -> list[str]:
     return [f"{name}{'' if '/' in name else ' as a whole'} {choice}" for name, choice in choices.items()]
-
-
-def _has_news(step: Step, form: Compiled) -> bool:
-    whole = anew(form.paths, form.buffers)
-    if whole is not None and is_anew(step, whole):
-        return step.cursor(whole.path.name) != {source: step.traces[source].version for source in whole.sources}
-    return any(step.cursor(path.name) != {s: step.traces[s].version for s in path.sources if s in step.traces} for path in form.paths)
 
 
 def run_schedule(warehouse: Warehouse) -> None:

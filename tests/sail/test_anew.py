@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import random
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from slackwater.catalog import View
 from slackwater.errors import QueryError
 from slackwater.pace.simulate import Costs
 from slackwater.run import refresh
-from slackwater.run.anew import anew, choose_for_view
-from slackwater.run.choice import FULL, INCREMENTAL, Choice, chooser_named
+from slackwater.run.anew import Way, anew, choose_for_view, ways_past
+from slackwater.run.choice import FULL, INCREMENTAL, chooser_named
 from slackwater.run.compile import Compiled
 from slackwater.run.compiled import compiled
 from slackwater.run.warehouse import Step
@@ -45,9 +46,9 @@ def going(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """From now on views as a whole go one way."""
 
     def go(how: str) -> None:
-        def choose(step: Step, view: View, form: Compiled, left: Mapping[str, Costs]) -> Choice | None:
-            choice = choose_for_view(step, view, form, left)
-            return None if choice is None else replace(choice, how=how)
+        def choose(step: Step, view: View, form: Compiled, left: Mapping[str, Costs]) -> Way | None:
+            way = choose_for_view(step, view, form, left)
+            return None if way is None else replace(way, choice=replace(way.choice, how=how))
 
         monkeypatch.setattr(refresh, "choose_for_view", choose)
 
@@ -164,6 +165,38 @@ def test_a_path_that_is_flushed_alone_reads_what_its_sources_keep(db: Session, g
     going(INCREMENTAL)
     db.sql("REFRESH ALL")
     rows(db)
+
+
+def test_past_some_paths_a_view_is_what_its_text_gives(db: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever are kept, one after the other, and back to path by path, with folds in between."""
+    db.sql("ALTER VIEW best SET (trigger = 'manual', goal = 'within 5 seconds')")
+    form = compiled("best", db._warehouse.catalog.snapshot(), db._warehouse)
+    ways = ways_past(form.paths, form.buffers)
+    assert len(ways) > 3 and not ways[0].kept and all(way.kept for way in ways[1:])
+    kept: frozenset[str] | None = None
+    taken: list[Way] = []
+
+    def cheapest(found: Sequence[Way], left: Mapping[str, Costs]) -> Way:
+        # A path that was far behind keeps nothing, and cannot be kept until all have been flushed one after the other.
+        way = next((each for each in found if each.anew.kept == kept), found[0])
+        way = replace(way, choice=replace(way.choice, how=FULL if kept is not None else INCREMENTAL))
+        taken.append(way)
+        return way
+
+    monkeypatch.setattr("slackwater.run.anew._cheapest", cheapest)
+    mixed = [each for way in random.Random(1).sample(ways, len(ways)) for each in (None, way)]
+    for number, way in enumerate([*reversed(ways), *mixed, None]):
+        kept = None if way is None else way.kept
+        CHANGES[number % 3](db) if number % 3 else db.insert("sales", [(1000 + 10 * number + n, "EU", n, n) for n in range(9)])
+        db.sql("REFRESH ALL")
+        rows(db)
+        if way is not None:
+            seen = db._warehouse.catalog.snapshot().cursors[form.buffers[0]]
+            assert set(seen) == set(taken[-1].anew.sources)
+            assert "best: nothing new" in str(db.sql("REFRESH ALL").message)
+        if number % 3 == 0:
+            db.sql("VACUUM")
+    assert {way.anew.kept for way in taken if way.choice.how == FULL} == {way.kept for way in ways}
 
 
 RATES = "SELECT max(r) AS r FROM (SELECT day, sum(100 div amount) AS r FROM sales WHERE day > 0 GROUP BY day)"

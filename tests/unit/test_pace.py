@@ -266,7 +266,19 @@ def test_nothing_is_spent_on_a_goal_that_cannot_be_approached() -> None:
 def test_a_view_is_computed_past_its_paths_where_that_leaves_clearly_less() -> None:
     paths = average_and_above()
     final = paths.work((1, 1)).final
-    simulation = Simulation(paths.paths, paths.tables, anew=0.5 * final)
+    simulation = Simulation(paths.paths, paths.tables, {frozenset(): 0.5 * final})
     work = simulation.work((1, 1))
-    assert (work.total, work.final) == pytest.approx((0.5 * final, 0.5 * final))
-    assert Simulation(paths.paths, paths.tables, anew=0.9 * final).work((1, 1)) == paths.work((1, 1))
+    assert (work.total, work.final) == pytest.approx((0.5 * final, 0.5 * final)) and simulation.kept((1, 1)) == frozenset()
+    simulation = Simulation(paths.paths, paths.tables, {frozenset(): 0.9 * final})
+    assert simulation.work((1, 1)) == paths.work((1, 1)) and simulation.kept((1, 1)) is None
+
+
+def test_a_view_is_computed_from_what_was_flushed_early_where_that_leaves_less() -> None:
+    paths = average_and_above()
+    lower, upper = paths.of_path(0, (20, 1)), paths.of_path(1, (20, 1))
+    kept = frozenset({paths.paths[0].name})
+    simulation = Simulation(paths.paths, paths.tables, {frozenset(): lower.final + upper.final, kept: 0.5 * upper.final})
+    work = simulation.work((20, 1))
+    assert simulation.kept((20, 1)) == kept
+    assert work.final == pytest.approx(lower.final + 0.5 * upper.final)
+    assert work.total == pytest.approx(lower.total + 0.5 * upper.final)
