@@ -4,6 +4,7 @@ All rows of TPC-H arrive between two triggers, at a steady rate, as in Tang, Thr
 and a planner: of the work that one batch would do after the trigger, only such a share may be left for it. Planners know what earlier
 runs of the query took, and how many rows they had; then the loop of `slackwater run` flushes paths as they say while the rows arrive. Every
 answer is compared with recomputing. Inserts are not counted, nor is the folding of tables, which are the same for all; that of paths is.
+Nations and regions, of which TPC-H has as many at every scale, are there before: of 25 rows no rate is steady.
 
 Where a goal was missed that should have been met, whoever planned it, paces are planned once more with what that run has taught, as they
 are at every trigger, and the cell is what comes of that. Cells whose paces agree are run once; if the second plan is the first, the less
@@ -59,6 +60,7 @@ WARMING = 10  # the pace of one before them, of which nothing is: an engine that
 TRIED = 3  # paths, up to which all paces are tried
 BATCHES = 3  # runs of one batch, of which the least counts
 PLANNED = 2  # times at most are paces planned for a cell
+FIXED = ("nation", "region")  # do not arrive
 # Those of the document that are not fully incrementable: aggregates that are joined or aggregated again, outer, semi and anti joins.
 PARTLY = ("q2", "q11", "q13", "q15", "q16", "q17", "q18", "q20", "q21", "q22", "agg_join", "outer_join")
 # What the document adds to TPC-H in words: an aggregate that is joined with a table, and a left join of what two equal joins give.
@@ -136,9 +138,12 @@ class Bench:
         shutil.rmtree(place, ignore_errors=True)
         with slackwater.connect(place, engine=self.engine, folding="off") as db:
             tables = {table.name: self._data[table.name].select(table.names) for table in self.tables(name)}
-            rows = sum(map(len, tables.values()))
             for table in self.tables(name):
                 db.sql(table.create)
+            there = {table: tables.pop(table) for table in FIXED if table in tables}
+            for table, found in there.items():
+                db.insert(table, found)
+            rows = sum(map(len, tables.values()))
             trigger = f"every {rows} rows" if rates == STEADY else f"every {INTERVAL} seconds', expect = '{rows} rows"
             options = f"trigger = '{trigger}', goal = 'final work 1'"
             db.sql(f"CREATE MATERIALIZED VIEW {name} WITH ({options}) AS {self.texts[name]}")
@@ -148,7 +153,8 @@ class Bench:
             check_answer(name, view, batch, partial(self._without_limit, db, name), f"{name} at {paces}")
             snapshot = db._warehouse.catalog.snapshot()
             after = snapshot.view(name)
-            arriving = {table: Arriving(0.0, inserts=float(len(found))) for table, found in tables.items()}
+            arriving = {table: Arriving(float(len(found))) for table, found in there.items()}
+            arriving |= {table: Arriving(0.0, inserts=float(len(found))) for table, found in tables.items()}
             form = compiled(name, snapshot, db._warehouse)
             simulation = simulated(form, after, snapshot, db._warehouse, arriving=arriving)
             return run, after.learned, simulation
