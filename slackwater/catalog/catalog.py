@@ -181,6 +181,13 @@ class Catalog:
             rows = db.execute(f"SELECT record FROM history {where} ORDER BY number DESC LIMIT ?", [*values, limit]).fetchall()
         return [done_from_json(record) for (record,) in rows]
 
+    def history_after(self, target: str, number: int) -> list[tuple[int, Done]]:
+        """Oldest first, with the numbers of lines: those that came after such a one."""
+        wanted = "SELECT number, record FROM history WHERE target = ? AND number > ? ORDER BY number"
+        with self.store.reading() as db:
+            rows = db.execute(wanted, [target.lower(), number]).fetchall()
+        return [(int(number), done_from_json(record)) for number, record in rows]
+
     def fact(self, key: str) -> str | None:
         """What the store says of itself."""
         with self.store.reading() as db:

@@ -1,6 +1,7 @@
 """What a view costs at which paces: what is known of its paths and of what arrives, simulated and planned.
 
-Rows are those of traces, costs what earlier flushes took (run/choice.py), arrivals those of the past. What is not known yet is guessed.
+Rows are those of traces, costs what earlier flushes took (run/choice.py), arrivals those of the past (run/forecast.py). What is not known yet
+is guessed.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from slackwater.catalog import Catalog, Done, Snapshot, View
+from slackwater.catalog import Catalog, Snapshot, View
 from slackwater.errors import Unsupported
 from slackwater.pace.goal import WITHIN, Goal
 from slackwater.pace.planners import MARGIN, Planner, greedy, least_left, with_room
@@ -26,8 +27,7 @@ from slackwater.run.refresh import in_order
 from slackwater.run.warehouse import Warehouse
 
 SHARES = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)  # of the batch work, of which a trade-off is shown
-USUAL = 0.01  # of a table's rows arrive until the next trigger, where nothing is known
-LINES = 200  # of the history of a table, by which its arrivals are expected
+LINES = 200  # of the history of a view, by which its triggers and its speed are told
 A_DAY = 86400.0  # seconds, until a trigger of which nothing else is known
 SLOWEST = 0.1  # CPU seconds of a second, if refreshes took less of them
 
@@ -158,7 +158,7 @@ def simulated(
         raise Unsupported("a view that is refreshed in full has no paths to pace", hint="EXPLAIN says why it is")
     own = {path.name for path, _ in paths}
     sources = dict.fromkeys(source for path, _ in paths for source in path.sources if source not in own)
-    tables = arriving or _expected(sources, view, snapshot, warehouse.catalog, times)
+    tables = arriving or _expected(sources, view, snapshot, warehouse, times)
     rows = {source: table.after for source, table in tables.items()}
     models = []
     for path, owner in paths:
@@ -168,10 +168,12 @@ def simulated(
     return Simulation(models, tables, {} if parts else costs_anew(form, view, rows, warehouse))
 
 
-def _expected(sources: Iterable[str], view: View | None, snapshot: Snapshot, catalog: Catalog, times: float) -> dict[str, Arriving]:
+def _expected(sources: Iterable[str], view: View | None, snapshot: Snapshot, warehouse: Warehouse, times: float) -> dict[str, Arriving]:
     """What arrives until the next trigger."""
-    interval, rows = _interval(view, catalog), _rows_until_trigger(view)
-    tables = {source: _arriving(source, interval, snapshot, catalog) for source in sources}
+    interval, rows, tables = _interval(view, warehouse.catalog), _rows_until_trigger(view), dict[str, Arriving]()
+    for source in sources:
+        there = float(snapshot.traces[source].rows) if source in snapshot.traces else 0.0
+        tables[source] = warehouse.forecast.arriving(source.partition("/")[0], there, interval, time.time())
     moving = sum(table.moving for table in tables.values())
     factor = times if rows is None else times * rows / moving if moving else 0.0
     return {source: table * factor for source, table in tables.items()}
@@ -182,25 +184,6 @@ def _rows_until_trigger(view: View | None) -> int | None:
     if view is None:
         return None
     return view.trigger.rows if view.trigger.kind == ROWS else view.expects
-
-
-def _arriving(source: str, interval: float, snapshot: Snapshot, catalog: Catalog) -> Arriving:
-    """A source, with as much to come as came before, in the time between two triggers."""
-    trace = snapshot.traces.get(source)
-    rows = float(trace.rows) if trace is not None else 0.0
-    lines = _since_it_was_filled(catalog.history(source.partition("/")[0], LINES))
-    if not lines:
-        return Arriving(rows, inserts=max(1.0, USUAL * rows))
-    seconds = max(1.0, time.time() - min(line.at for line in lines))
-    share = interval / seconds
-    added, removed = (sum(getattr(line, side) for line in lines) * share for side in ("added", "removed"))
-    changed = min(added, removed)
-    return Arriving(rows, added - changed, changed, removed - changed)
-
-
-def _since_it_was_filled(lines: list[Done]) -> list[Done]:
-    """Lines of rows that came or went, newest first, but for the first: what a table begins with is no sign of what will come."""
-    return [line for line in lines if line.added or line.removed][:-1]
 
 
 def _interval(view: View | None, catalog: Catalog) -> float:

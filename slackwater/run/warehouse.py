@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from slackwater.catalog import Catalog, Changes, Done, Lease, Snapshot, Store, Unsettled, check_pair
 from slackwater.errors import SlackwaterError, WarehouseError
 from slackwater.run.choice import Chooser, by_cost
+from slackwater.run.forecast import Forecast
 from slackwater.run.group import Group
 from slackwater.run.keys import KeysOfTables
 from slackwater.run.progress import Event, Listener
@@ -58,6 +59,7 @@ class Warehouse:
             if not read_only:
                 self.files.create()
             self.catalog = Catalog(store, read_only)
+            self.forecast = Forecast(self.catalog)
             if not read_only:
                 self.lease = Lease(store, wait)
                 undo.callback(self.lease.release)
