@@ -1,7 +1,7 @@
 """What a view costs at which paces: what is known of its paths and of what arrives, simulated and planned.
 
-Rows are those of traces, costs what earlier flushes took (run/choice.py), arrivals those of the past (run/forecast.py). What is not known yet
-is guessed.
+Rows are those of traces, costs what earlier flushes took (run/choice.py), arrivals those of the past (run/forecast.py). What is not known
+yet is guessed.
 """
 
 from __future__ import annotations

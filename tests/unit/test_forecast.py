@@ -53,7 +53,7 @@ def test_as_much_comes_as_came_in_as_much_time(catalog: Catalog, fill: Fill) -> 
 
 
 def busy_mornings(days: int, weekend: bool) -> list[Done]:
-    """Until now, when a day begins: a thousand rows in its first hour, ten in each other. On two days of seven none, if there is a weekend."""
+    """Until now, when a day begins: a thousand rows in its first hour, ten in each other; none at the weekend."""
     lines = [change(days * DAY + 1, 5000)]
     for day in range(days, 0, -1):
         is_idle = weekend and day % 7 in (0, 1)
