@@ -151,8 +151,8 @@ class Bench:
             for table in self.tables(name):
                 db.sql(table.create)
             there = {table: tables.pop(table) for table in FIXED if table in tables}
-            for table, found in there.items():
-                db.insert(table, found)
+            for fixed, found in there.items():
+                db.insert(fixed, found)
             rows = sum(map(len, tables.values()))
             trigger = f"every {rows} rows" if rates == STEADY else f"every {INTERVAL} seconds', expect = '{rows} rows"
             options = f"trigger = '{trigger}', goal = 'final work 1'"
