@@ -4,9 +4,10 @@
     Structured Streaming   the same on Spark, in ten micro-batches, where it can
     Spark, DuckDB          wait, and compute everything at the trigger
 
-Each runs a query twice, and the second time counts; a stream of micro-batches is warm after a few of them, and runs once. Answers are
-compared. `make peers` installs DuckDB and Flink. CPU seconds are those of all rows; seconds those after the trigger for who waits for it,
-and those of all rows for who streams. What is measured is kept below bench/results, with its commit, and not measured again.
+Each runs a query twice, and the second time counts; a stream of micro-batches is warm after a few of them, and runs once, and so does
+what takes Flink more than a hundred CPU seconds, of which warming up is a small part. Answers are compared. `make peers` installs DuckDB and
+Flink. CPU seconds are those of all rows; seconds those after the trigger for who waits for it, and those of all rows for who streams. What
+is measured is kept below bench/results, with its commit, and not measured again.
 
     python -m bench.pace_peers --scale-factor 1 --queries q1 q6 q15
 """
@@ -37,6 +38,7 @@ from slackwater.spark.java import find_java
 FLINK = Path(__file__).parent.parent / ".peers/apache-flink/bin/python"
 MICRO_BATCHES = 10  # of Structured Streaming, each of which costs it most of a CPU second
 PATIENCE = 900  # seconds for a query in Flink
+WARM = 100  # CPU seconds that it takes there, from which on it is not run again
 DIALECT = "spark"  # Flink has names in backquotes, too
 
 # Runs in Flink's own environment: a query and its tables in, CPU seconds of all processes, the answer and seconds out.
@@ -66,7 +68,9 @@ def cpu():
         family |= more
     return sum(int(each) for one in family for each in facts[one][11:13]) / os.sysconf("SC_CLK_TCK")
 
-for _ in range(2):
+for again in (False, True):
+    if again and taken[0] > asked["warm"]:
+        break
     began, started, found = cpu(), time.monotonic(), Counter()
     with tables.execute_sql(asked["text"]).collect() as rows:
         for row in rows:
@@ -96,7 +100,7 @@ def in_flink(data: Path, name: str, text: str, folder: Path) -> Taken | str:
             pyarrow.csv.write_csv(rows, place, pyarrow.csv.WriteOptions(include_header=False))
         columns = ", ".join(f"`{column}` {kind}" for column, kind in facts.columns)
         tables.append(f"CREATE TABLE {table} ({columns}) WITH ('connector' = 'filesystem', 'path' = 'file://{place}', 'format' = 'csv')")
-    asked = {"settings": SETTINGS, "tables": tables, "text": _unordered(text)}
+    asked = {"settings": SETTINGS, "tables": tables, "text": _unordered(text), "warm": WARM}
     environment = {"JAVA_HOME": str(find_java()), "PATH": f"{FLINK.parent}:/usr/bin:/bin"}
     try:
         run = subprocess.run(
