@@ -23,6 +23,7 @@ from slackwater.run.progress import Listener, Working
 from slackwater.run.reading import recompute
 from slackwater.run.refresh import refresh, refresh_on_read
 from slackwater.run.schedule import Schedule, schedule_named
+from slackwater.run.streams import wait_until_quiet
 from slackwater.run.vacuum import vacuum
 from slackwater.run.warehouse import Warehouse
 from slackwater.spark import start
@@ -134,6 +135,7 @@ class Session:
         self.close()
 
     def _select(self, statement: kinds.Select) -> Result:
+        wait_until_quiet(statement.query, self._warehouse)
         refresh_on_read(statement.query, self._warehouse)
         snapshot = self._warehouse.catalog.snapshot()
         self._warehouse.tell(Working("answering"))
@@ -174,6 +176,7 @@ HANDLERS: Mapping[type, Handler] = {
     kinds.Select: Session._select,
     kinds.Refresh: Session._refresh,
     kinds.CreateTable: lambda db, s: Result.of_message(definitions.create_table(s, db._warehouse)),
+    kinds.CreateStream: lambda db, s: Result.of_message(definitions.create_stream(s, db._warehouse)),
     kinds.CreateView: lambda db, s: Result.of_message(definitions.create_view(s, db._warehouse)),
     kinds.AlterView: lambda db, s: Result.of_message(definitions.alter_view(s, db._warehouse)),
     kinds.Mark: lambda db, s: Result.of_message(definitions.mark(s, db._warehouse)),

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from slackwater.catalog.lease import Lease
-from slackwater.catalog.records import Done, Relation, Table, View, done_from_json, relation_from_json, to_json
+from slackwater.catalog.records import Done, Relation, Stream, Table, View, done_from_json, relation_from_json, to_json
 from slackwater.catalog.store import Statements, Store, Unsettled
 from slackwater.errors import QueryError, WarehouseError, did_you_mean
 from slackwater.plan import Column
@@ -75,6 +75,10 @@ class Snapshot:
     @property
     def tables(self) -> list[Table]:
         return [r for r in self.relations.values() if isinstance(r, Table)]
+
+    @property
+    def streams(self) -> list[Stream]:
+        return [r for r in self.relations.values() if isinstance(r, Stream)]
 
     @property
     def views(self) -> list[View]:

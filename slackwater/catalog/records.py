@@ -8,6 +8,7 @@ from typing import Any
 
 from slackwater.pace import Goal, Trigger, goal_named, rows_named, trigger_named
 from slackwater.plan import Column
+from slackwater.stream import QUIET, USUAL, Capacity, capacity_named, quiet_named
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,24 @@ class Table:
     @property
     def append_only(self) -> bool:
         return self.options.get("append_only", "false").lower() == "true"
+
+
+@dataclass(frozen=True)
+class Stream(Table):
+    """Rows that arrive and are not kept for ever: the newest, as many as its capacity says, and those that a view has yet to take."""
+
+    @property
+    def append_only(self) -> bool:
+        return True
+
+    @property
+    def capacity(self) -> Capacity:
+        return capacity_named(self.options.get("capacity", USUAL))
+
+    @property
+    def quiet(self) -> float:
+        """Seconds without a new row, after which a query that reads the stream has read all of it."""
+        return quiet_named(self.options.get("quiet", QUIET))
 
 
 @dataclass(frozen=True)
@@ -121,8 +140,8 @@ def relation_from_json(text: str) -> Relation:
     for name in ("primary_key", "required", "reads", "place"):
         if facts.get(name) is not None:
             facts[name] = tuple(facts[name])
-    if kind == "table":
-        return Table(**facts)
+    if kind in ("table", "stream"):
+        return (Table if kind == "table" else Stream)(**facts)
     if facts["answer"] is not None:
         facts["answer"] = Answer(**facts["answer"])
     return View(**facts)

@@ -30,8 +30,13 @@ def rules(keys: Keys) -> tuple[Callable[[Node], Node], ...]:
     )
 
 
-def rewrite(plan: Node, keys: Keys | None = None) -> Node:
+def rules_for_streams() -> tuple[Callable[[Node], Node], ...]:
+    """Those that leave joins on the side of the groups where the user has them: tables above may change, and those below may not."""
+    return (push_filters, prune_columns, merge_projections)
+
+
+def rewrite(plan: Node, keys: Keys | None = None, has_streams: bool = False) -> Node:
     """The plan after all rules."""
-    for rule in rules(keys or {}):
+    for rule in rules_for_streams() if has_streams else rules(keys or {}):
         plan = rule(plan)
     return plan

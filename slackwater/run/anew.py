@@ -103,6 +103,8 @@ class _Inlined:
 
 def choose_for_view(step: Step, view: View, form: Compiled, left: Mapping[str, Costs]) -> Way | None:
     """Path by path, or past some. None: there is nothing to choose. `left`: what is left for each path, if that is known."""
+    if form.streams:
+        return None  # their rows cannot be read again
     learned = view.learned.get(view.name, {})
     if left:
         ways = [way for whole in ways_past(form.paths, form.buffers) if (way := _expected(step, form, whole, left, learned)) is not None]
@@ -153,7 +155,7 @@ def costs_anew(form: Compiled, view: View | None, rows: Mapping[str, float], war
     """CPU seconds that it is expected to take to compute a view past its paths, by those that are kept, from sources of so many rows."""
     learned = view.learned.get(view.name, {}) if view is not None else {}
     found = {}
-    for whole in ways_past(form.paths, form.buffers):
+    for whole in ways_past(form.paths, form.buffers) if not form.streams else ():
         scans = [node.relation.rpartition("@")[0] for node in whole.plans.everything.walk() if isinstance(node, Scan)]
         in_full = int(sum(rows[source] for source in scans))
         if _is_worth_it(form, whole, in_full, warehouse):

@@ -18,6 +18,7 @@ import pyarrow as pa
 from slackwater.catalog import Snapshot
 from slackwater.result import Result
 from slackwater.run.reading import notes, readable, state
+from slackwater.run.streams import check_not_overtaken
 from slackwater.run.warehouse import Warehouse
 from slackwater.spark import Engine
 from slackwater.sql.repeatable import is_repeatable
@@ -68,6 +69,7 @@ def answer(query: str, snapshot: Snapshot, warehouse: Warehouse, answers: Answer
             now = warehouse.catalog.snapshot()
             if now.number == snapshot.number:
                 raise
+            check_not_overtaken(query, snapshot, now)
             # Whoever asks for rows long after the statement may find them folded away: then as of now.
             return engine.arrow(readable(query, now, warehouse), most=most)
         if key is not None and (most is None or rows.num_rows < most):

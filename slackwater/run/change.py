@@ -21,6 +21,7 @@ from slackwater.run.constraints import check_rows
 from slackwater.run.progress import Working
 from slackwater.run.reading import define_trace
 from slackwater.run.refresh import refresh_on_read, run_schedule
+from slackwater.run.streams import streams_moved
 from slackwater.run.warehouse import Step, Warehouse
 from slackwater.spark.left import TASK
 from slackwater.trace import VERSION
@@ -82,6 +83,7 @@ def run_what_is_due(warehouse: Warehouse) -> None:
     """What the schedule wants after a change."""
     try:
         run_schedule(warehouse)
+        streams_moved(warehouse)
     except WarehouseError as problem:
         # The change is real and must not look as if it were not, or it is made twice. The next refresh does what is left to do.
         warehouse.tell(Working(problem.message))

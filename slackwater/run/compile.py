@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from slackwater.catalog import Snapshot, Table, View
+from slackwater.catalog import Snapshot, Stream, Table, View
 from slackwater.errors import InternalError, Place, QueryError, SlackwaterError, Unsupported
 from slackwater.path import Path, cut
 from slackwater.plan import Column, Node, Output, Project, Scan, column
@@ -56,6 +56,8 @@ class Compiled:
     reason: SlackwaterError | None = None
     plan: Node | None = None
     buffers: tuple[str, ...] = field(default=())
+    streams: tuple[str, ...] = ()  # of which it reads rows as they come
+    fixed: tuple[Path, ...] = ()  # flushed once, when the view is created
 
     @property
     def incremental(self) -> bool:
@@ -70,21 +72,35 @@ def compile_query(
     for relation in relations_in(text):
         if relation.name.lower() not in reads:
             reads.append(relation.name.lower())
+    streams = tuple(read for read in reads if isinstance(snapshot.relations.get(read), Stream))
     try:
         query = bind(text, snapshot, engine)
         if engine.is_sail:
             refuse_on_sail(query.plan)
         keys = {table.name.lower(): table.primary_key for table in snapshot.tables}
-        plan = rewrite(_down_to_traces(query.plan, snapshot, answers), keys)
-        paths = cut(plan, name)
+        plan = rewrite(_down_to_traces(query.plan, snapshot, answers), keys, bool(streams))
+        paths = cut(plan, name, streams)
     except NonDeterministic:
         raise
     except Unsupported as reason:
+        if streams:  # their rows cannot be read again, so there is no full refresh
+            raise _at_stream(reason, text, streams) from reason
         return _whole(name, text, tuple(reads), snapshot, engine, answers, reason, shown)
     columns = _columns(query.names, query.plan.columns, shown)
     answer = _shown(paths.answer, query.plan.names, columns)
     order = _order(query, tuple(c.name for c in columns))
-    return Compiled(text, tuple(reads), columns, paths.paths, answer, order, query, None, plan, _scanned(answer))
+    return Compiled(
+        text, tuple(reads), columns, paths.paths, answer, order, query, None, plan, _scanned(answer), streams, paths.fixed
+    )  # fmt: skip
+
+
+def _at_stream(reason: Unsupported, text: str, streams: tuple[str, ...]) -> Unsupported:
+    """The reason, which points at the stream where it points at nothing else."""
+    if reason.place is None:
+        named = [found for found in relations_in(text) if found.name.lower() in streams]
+        told = [found for found in named if f'"{found.name.lower()}"' in reason.message] or named
+        reason = Unsupported(reason.message, text=text, place=told[0].place, hint=reason.hint)
+    return reason
 
 
 def _whole(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 
-from slackwater.catalog import Done, Snapshot, Table, View
+from slackwater.catalog import Done, Relation, Snapshot, Stream, Table, View
 from slackwater.errors import Place, QueryError, Unsupported
 from slackwater.pace import goal_named, rows_named, trigger_named
 from slackwater.plan import Column
@@ -14,6 +15,7 @@ from slackwater.run.change import write_query
 from slackwater.run.compile import Compiled, compile_query, record
 from slackwater.run.compiled import compiled
 from slackwater.run.constraints import check_rows
+from slackwater.run.flush import flush
 from slackwater.run.paces import planned
 from slackwater.run.reading import readable
 from slackwater.run.refresh import refresh_in, refresh_on_read
@@ -22,13 +24,15 @@ from slackwater.run.warehouse import Step, Warehouse
 from slackwater.run.windows import check_trigger
 from slackwater.spark.arrow import arrow_type
 from slackwater.sql import Piece
-from slackwater.sql.kinds import AlterView, CreateTable, CreateView, Drop, Mark
+from slackwater.sql.kinds import AlterView, CreateStream, CreateTable, CreateView, Drop, Mark
+from slackwater.stream import QUIET, USUAL, capacity_named, quiet_named
 from slackwater.trace import Trace
 
 Allowed = tuple[str, ...] | Callable[[str], object]  # values of an option, or what refuses others
 
 VIEW_OPTIONS: Mapping[str, Allowed] = {"refresh": ("auto", "strict"), "trigger": trigger_named, "goal": goal_named, "expect": rows_named}
 TABLE_OPTIONS: Mapping[str, Allowed] = {"append_only": ("true", "false")}
+STREAM_OPTIONS: Mapping[str, Allowed] = {"capacity": capacity_named, "quiet": quiet_named}
 
 
 def create_table(statement: CreateTable, warehouse: Warehouse) -> str:
@@ -65,8 +69,26 @@ def create_table(statement: CreateTable, warehouse: Warehouse) -> str:
         return f"table {table.name} created" + (f" with {rows} rows" if statement.query is not None else "")
 
 
+def create_stream(statement: CreateStream, warehouse: Warehouse) -> str:
+    """CREATE STREAM s (...)"""
+    _check_options(statement.options, STREAM_OPTIONS, statement.text)
+    with warehouse.writing:
+        step = Step(warehouse)
+        if (message := _already(statement.name, "stream", step.before, statement.if_not_exists, False, statement.text)) is not None:
+            return message
+        columns = tuple(Column(str(c.name), str(c.type)) for c in statement.columns)
+        _check_columns(columns, statement)
+        required = tuple(str(c.name) for c in statement.columns if not c.nullable)
+        stream = Stream(str(statement.name), columns, (), required, {"capacity": USUAL, "quiet": QUIET, **_plain(statement.options)})
+        step.create_trace(Trace(stream.name.lower(), columns, "bigint"))
+        step.changes.put(stream)
+        step.done([Done("create stream", stream.name, statement.text, time.time(), 0.0, step=step.id)])
+        step.commit()
+        return f"stream {stream.name} created, which keeps {stream.options['capacity']}"
+
+
 def create_view(statement: CreateView, warehouse: Warehouse) -> str:
-    """CREATE MATERIALIZED VIEW v AS ...: compiled, filled, and told how it will be kept."""
+    """CREATE [MATERIALIZED] VIEW v AS ...: compiled, filled, and told how it will be kept."""
     _check_options(statement.options, VIEW_OPTIONS, statement.text)
     began = time.time()
     with warehouse.writing:
@@ -86,7 +108,10 @@ def create_view(statement: CreateView, warehouse: Warehouse) -> str:
         try:
             # The view is not in the catalog yet; the refresh finds it in the step.
             step.before = _with(step.before, view)
-            done = refresh_in(step, view, statement.text)
+            with _from_now_on(form.streams, step):
+                for path in form.fixed:
+                    flush(path, step, view.name)
+                done = refresh_in(step, view, statement.text)
             if done.error is not None:
                 raise done.error.within(statement.text)
             step.commit()
@@ -105,6 +130,10 @@ def preview(statement: CreateView, snapshot: Snapshot, warehouse: Warehouse) -> 
         form = compile_query(name, text, snapshot, warehouse.engine, lambda read: compiled(read, snapshot, warehouse), shown)
     except (QueryError, Unsupported) as problem:
         raise _moved(problem, offset, statement.text, text) from problem
+    if not statement.materialized and not form.streams:
+        message = "views that are not kept are not supported, and there is no stream in this one"
+        hint = "write CREATE MATERIALIZED VIEW, or a WITH clause in each query"
+        raise Unsupported(message, text=statement.text, place=statement.name.place, hint=hint)
     if form.reason is not None and statement.options.get("refresh") == "strict":
         strict = Unsupported(f"cannot be maintained incrementally: {form.reason.message}", place=form.reason.place, hint=form.reason.hint)
         raise _moved(strict, offset, statement.text, text)
@@ -114,8 +143,34 @@ def preview(statement: CreateView, snapshot: Snapshot, warehouse: Warehouse) -> 
 def how_kept(form: Compiled) -> str:
     """In a sentence, for the CREATE's answer."""
     if form.reason is None:
-        return f"incremental, {len(form.paths)} path{'s' if len(form.paths) != 1 else ''}"
+        told = f"incremental, {len(form.paths)} path{'s' if len(form.paths) != 1 else ''}"
+        if form.streams:
+            told += f"; it sees what comes to {_and(form.streams)} from now on"
+        if tables := _fixed(form):
+            told += f", and {_and(tables)} as {'it is' if len(tables) == 1 else 'they are'} now"
+        return told
     return f"refreshed in full, because {form.reason}"
+
+
+def _fixed(form: Compiled) -> list[str]:
+    """The tables that a view reads once."""
+    own = {path.name for path in form.fixed}
+    return list(dict.fromkeys(source.partition("/")[0] for path in form.fixed for source in path.sources if source not in own))
+
+
+def _and(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+@contextmanager
+def _from_now_on(streams: Iterable[str], step: Step) -> Iterator[None]:
+    """Let streams look as if nothing had come yet."""
+    whole = {stream: step.traces[stream] for stream in streams}
+    step.traces |= {stream: trace.from_now_on for stream, trace in whole.items()}
+    try:
+        yield
+    finally:
+        step.traces |= whole
 
 
 def alter_view(statement: AlterView, warehouse: Warehouse) -> str:
@@ -169,7 +224,7 @@ def drop(statement: Drop, warehouse: Warehouse) -> str:
                 return f"there is no {statement.kind} {statement.name}"
             step.before.relation(statement.name)
             raise AssertionError
-        kind = "view" if isinstance(relation, View) else "table"
+        kind = _kind(relation)
         if kind != statement.kind:
             raise QueryError(
                 f'"{relation.name}" is a {kind}',
@@ -210,7 +265,7 @@ def _already(name: Piece, wanted: str, snapshot: Snapshot, if_not_exists: bool, 
     found = snapshot.relations.get(name.lower())
     if found is None:
         return None
-    kind = "view" if isinstance(found, View) else "table"
+    kind = _kind(found)
     if or_replace and kind == wanted:
         return None
     if if_not_exists:
@@ -220,9 +275,13 @@ def _already(name: Piece, wanted: str, snapshot: Snapshot, if_not_exists: bool, 
     )
 
 
-def _check_columns(columns: tuple[Column, ...], statement: CreateTable) -> None:
+def _kind(relation: Relation) -> str:
+    return "view" if isinstance(relation, View) else "stream" if isinstance(relation, Stream) else "table"
+
+
+def _check_columns(columns: tuple[Column, ...], statement: CreateTable | CreateStream) -> None:
     if not columns:
-        raise QueryError("a table needs a column", text=statement.text, place=statement.name.place)
+        raise QueryError("it needs a column", text=statement.text, place=statement.name.place)
     seen = set()
     for c in columns:
         if c.name.startswith("_") or c.name.startswith("sw_"):

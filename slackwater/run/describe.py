@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 
-from slackwater.catalog import Snapshot, Table, View
+from slackwater.catalog import Snapshot, Stream, Table, View
 from slackwater.errors import Place, caret
 from slackwater.result import Result
 from slackwater.run.compiled import compiled
 from slackwater.run.refresh import is_stale
+from slackwater.run.streams import waiting_rows
 from slackwater.run.warehouse import Warehouse
 from slackwater.sql.kinds import Describe, Show
 
@@ -19,8 +20,16 @@ def show(statement: Show, warehouse: Warehouse) -> Result:
         rows = [
             (t.name, snapshot.traces[t.name.lower()].rows, snapshot.traces[t.name.lower()].version, ", ".join(t.primary_key))
             for t in snapshot.tables
+            if not isinstance(t, Stream)
         ]
         return Result.of_rows(["table", "rows", "version", "primary key"], rows)
+    if statement.what == "streams":
+        listed = [
+            (stream.name, snapshot.traces[stream.name.lower()].rows, waiting_rows(stream, snapshot), stream.options["capacity"],
+             ", ".join(snapshot.readers(stream.name)))
+            for stream in snapshot.streams
+        ]  # fmt: skip
+        return Result.of_rows(["stream", "rows", "not taken yet", "capacity", "views"], listed)
     if statement.what == "views":
         return Result.of_rows(["view", "refresh", "state", "refreshed"], [_view_line(view, snapshot) for view in snapshot.views])
     lines = []

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from slackwater.catalog import Table
+from slackwater.catalog import Stream, Table
 from slackwater.delta import ADDED, ID, OWN, REMOVED, SIDE, Known, Moved, first_flush, next_flush
 from slackwater.delta.broadcasts import Size, expected_rows, with_broadcasts
 from slackwater.errors import QueryError, SlackwaterError
@@ -24,7 +24,7 @@ from slackwater.plan import Column, Node, render
 from slackwater.plan.render import quote
 from slackwater.run.anew import Anew
 from slackwater.run.beside import TAKEN, agreed_plan, guess_for, may_run_beside
-from slackwater.run.choice import FIRST, FULL, Choice, Guess, Learned, by_cost
+from slackwater.run.choice import FIRST, FULL, INCREMENTAL, Choice, Guess, Learned, by_cost
 from slackwater.run.compile import AnyPath, Whole
 from slackwater.run.cpu import cpu_seconds
 from slackwater.run.net import Net, changed_rows, columns_read, net_change
@@ -233,6 +233,8 @@ def _statement(
         looked_through = int(guess.looked_through * (reads.looked_through + reads.later))
         rows = max(0, reads.left - reads.later) + looked_through + (MOVED - 1) * reads.derived
         choice = step.warehouse.chooser(rows, rows_in_full, learned, guess, 0, expected)
+        if any(isinstance(step.before.relations.get(source), Stream) for source in now):
+            choice = replace(choice, how=INCREMENTAL, rows=rows)  # rows that have passed cannot be read again
         if choice.how == FULL:
             return _in_full(path, whole, now, step), choice.that_read(rows_in_full, rows_in_full)
     reads.fetch(engine, scratch)

@@ -8,10 +8,11 @@ them apart.
 
 from __future__ import annotations
 
-from slackwater.catalog import Snapshot, View
+from slackwater.catalog import Snapshot, Stream, View
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
 from slackwater.plan.render import quote
 from slackwater.run.warehouse import Step, Warehouse, new_step_id
+from slackwater.stream import kept_apart
 from slackwater.trace import VERSION, Batch, Damaged, Range, Trace, foldable, worth_folding
 
 SMALL = 16 << 20  # bytes, and
@@ -111,4 +112,6 @@ def _needed(name: str, snapshot: Snapshot) -> set[int]:
     for relation in snapshot.relations.values():
         if isinstance(relation, View) and relation.answer is not None:
             answers |= {versions[name] for versions in (relation.answer.buffers, relation.answer.as_of) if name in versions}
-    return cursors | answers
+    own = snapshot.relations.get(name)
+    parts = kept_apart(snapshot.traces[name], own.capacity) if isinstance(own, Stream) and name in snapshot.traces else set()
+    return cursors | answers | parts

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Hashable, Mapping
 
-from slackwater.catalog import Snapshot, Table, View
+from slackwater.catalog import Snapshot, Stream, Table, View
 from slackwater.errors import Place, QueryError
 from slackwater.plan import Node, Scan, render
 from slackwater.plan.render import quote
@@ -133,6 +133,8 @@ def recompute(view: View, snapshot: Snapshot, warehouse: Warehouse) -> str:
     for found in relations_in(view.text):
         key = found.name.lower()
         relation = snapshot.relation(found.name)
+        if isinstance(relation, Stream):
+            raise QueryError(f'"{view.name}" cannot be computed from scratch: rows of stream "{relation.name}" that have passed are gone')
         if isinstance(relation, Table):
             names[key] = define_trace(snapshot.traces[key], snapshot.traces[key].version, warehouse)
         else:

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from slackwater.catalog import Answer, Done, Snapshot, Table, View
-from slackwater.errors import QueryError, SlackwaterError, WarehouseError
+from slackwater.errors import QueryError, SlackwaterError, Unsupported, WarehouseError
 from slackwater.pace.simulate import Costs
 from slackwater.run.anew import Way, choose_for_view, forget_far_behind, has_news
 from slackwater.run.choice import FULL, INCREMENTAL, Choice, learn, learn_flush
@@ -299,6 +299,9 @@ def reset_if_outdated(step: Step, view: View, form: Compiled) -> None:
     for path in form.paths:
         known = view.fingerprints.get(path.name)
         if known is not None and known != path.fingerprint:
+            if form.streams:
+                message = f'it was kept by another release in another way, and rows of stream "{form.streams[0]}" that have passed are gone'
+                raise Unsupported(message, hint="create the view again: it sees what comes from then on")
             for every in form.paths:
                 step.drop_trace(every.name)
             return

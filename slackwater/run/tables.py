@@ -18,6 +18,7 @@ from slackwater.run.constraints import named_columns, refuse_append_only, table_
 from slackwater.run.expressions import checked
 from slackwater.run.reading import readable
 from slackwater.run.rows import fitted, is_few, read_files, to_arrow
+from slackwater.run.streams import wait_until_quiet
 from slackwater.run.warehouse import Step, Warehouse
 from slackwater.spark.arrow import arrow_schema
 from slackwater.sql import Piece
@@ -49,6 +50,8 @@ def insert(statement: Insert, warehouse: Warehouse) -> Changed:
     """INSERT [OR REPLACE] INTO t VALUES ... | SELECT ..."""
     if not statement.or_replace and (rows := _literal_rows(statement, warehouse)) is not None:
         return insert_rows(statement.table, rows, warehouse, statement.text)
+
+    wait_until_quiet(statement.query, warehouse)
 
     def write(step: Step, table: Table) -> int:
         query = readable(statement.query, step.before, warehouse)

@@ -217,6 +217,13 @@ class Step:
         self.traces[trace] = self.traces[trace].folded(after, batch)
         self.changes.folds.append((trace, after, batch))
 
+    def let_go(self, trace: str, upto: int) -> None:
+        """Let the batches of a trace up to a version leave; that version is what stays of them."""
+        self._retire(trace, self.traces[trace].between(0, upto))
+        passed = Batch(upto, self.id, (), ())
+        self.traces[trace] = self.traces[trace].folded(0, passed)
+        self.changes.folds.append((trace, 0, passed))
+
     def next_version(self, trace: str) -> int:
         return self.traces[trace].version + 1
 

@@ -48,6 +48,16 @@ class CreateTable(Statement):
 
 
 @dataclass(frozen=True)
+class CreateStream(Statement):
+    """CREATE STREAM s (part STRING, ...) WITH (capacity = '1 million rows'), or CREATE FOREIGN TABLE s (...) SERVER stream"""
+
+    name: Piece
+    columns: tuple[ColumnDef, ...]
+    if_not_exists: bool = False
+    options: Options = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Insert(Statement):
     """INSERT [OR REPLACE] INTO t (columns) VALUES ... | SELECT ..."""
 
@@ -118,16 +128,16 @@ class Copy(Statement):
 
 @dataclass(frozen=True)
 class Drop(Statement):
-    """DROP TABLE | VIEW [IF EXISTS] name"""
+    """DROP TABLE | STREAM | VIEW [IF EXISTS] name"""
 
-    kind: Literal["table", "view"]
+    kind: Literal["table", "stream", "view"]
     name: Piece
     if_exists: bool = False
 
 
 @dataclass(frozen=True)
 class CreateView(Statement):
-    """CREATE MATERIALIZED VIEW v (columns) WITH (...) AS query"""
+    """CREATE [MATERIALIZED] VIEW v (columns) WITH (...) AS query. Without MATERIALIZED there must be a stream in it."""
 
     name: Piece
     query: Piece
@@ -135,6 +145,7 @@ class CreateView(Statement):
     or_replace: bool = False
     if_not_exists: bool = False
     columns: tuple[Piece, ...] | None = None
+    materialized: bool = True
 
 
 @dataclass(frozen=True)
@@ -168,9 +179,9 @@ class Select(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """SHOW TABLES | VIEWS | PATHS"""
+    """SHOW TABLES | STREAMS | VIEWS | PATHS"""
 
-    what: Literal["tables", "views", "paths"]
+    what: Literal["tables", "streams", "views", "paths"]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""CREATE TABLE and CREATE MATERIALIZED VIEW."""
+"""CREATE TABLE, CREATE STREAM and CREATE VIEW."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from slackwater.errors import QueryError, did_you_mean
 from slackwater.sql import column_types
 from slackwater.sql.clauses import check_distinct, unsupported, with_options
 from slackwater.sql.cursor import Cursor
-from slackwater.sql.kinds import ColumnDef, CreateTable, CreateView
+from slackwater.sql.kinds import ColumnDef, CreateStream, CreateTable, CreateView
 from slackwater.sql.pieces import Piece
 from slackwater.sql.syntax import is_readable
 
 
-def create(cursor: Cursor) -> CreateTable | CreateView:
+def create(cursor: Cursor) -> CreateTable | CreateStream | CreateView:
     cursor.expect("CREATE")
     or_replace = cursor.accept("OR", "REPLACE")
     if cursor.accept("MATERIALIZED"):
@@ -19,17 +19,19 @@ def create(cursor: Cursor) -> CreateTable | CreateView:
         return create_view(cursor, or_replace)
     if cursor.accept("TABLE"):
         return create_table(cursor, or_replace)
+    if cursor.accept("VIEW"):
+        return create_view(cursor, or_replace, materialized=False)
+    if cursor.sees("STREAM") or cursor.sees("FOREIGN", "TABLE"):
+        return create_stream(cursor, or_replace)
     start, word = cursor.start, cursor.word()
-    if word in ("VIEW", "TEMPORARY", "TEMP", "GLOBAL"):
+    if word in ("TEMPORARY", "TEMP", "GLOBAL"):
         raise unsupported(cursor, start, "views that are not kept are not supported", "write CREATE MATERIALIZED VIEW, or a WITH clause")
-    if word == "STREAM":
-        raise unsupported(cursor, start, "streams are not supported", "write CREATE TABLE ... WITH (append_only = true)")
     if word in ("INDEX", "FUNCTION", "SCHEMA", "DATABASE", "EXTERNAL", "SEQUENCE"):
         raise unsupported(cursor, start, f"CREATE {word} is not supported", "a warehouse holds tables and materialized views")
-    raise cursor.error("expected TABLE or MATERIALIZED VIEW", did_you_mean(word, ["table", "materialized", "view"]))
+    raise cursor.error("expected TABLE, STREAM or MATERIALIZED VIEW", did_you_mean(word, ["table", "stream", "materialized", "view"]))
 
 
-def create_view(cursor: Cursor, or_replace: bool) -> CreateView:
+def create_view(cursor: Cursor, or_replace: bool, materialized: bool = True) -> CreateView:
     if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
     name = _new_name(cursor, "the view")
     columns = cursor.names("a column") if cursor.sees("(") else None
@@ -37,7 +39,31 @@ def create_view(cursor: Cursor, or_replace: bool) -> CreateView:
     options = with_options(cursor)
     cursor.expect("AS")
     query = cursor.query()
-    return CreateView(cursor.text, name, query, options, or_replace, if_not_exists, columns)
+    return CreateView(cursor.text, name, query, options, or_replace, if_not_exists, columns, materialized)
+
+
+def create_stream(cursor: Cursor, or_replace: bool) -> CreateStream:
+    is_foreign = cursor.accept("FOREIGN", "TABLE") or not cursor.accept("STREAM")
+    if or_replace:
+        raise unsupported(cursor, 0, "a stream is not replaced", "drop the views that read it, drop it, and create it again")
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    name = _new_name(cursor, "the stream")
+    columns: list[ColumnDef] = []
+    key: list[Piece] = []
+    cursor.listed(lambda: _column_or_constraint(cursor, columns, key))
+    if key:
+        hint = "leave it out: rows of a stream are not looked for by a key"
+        raise QueryError("a stream has no primary key", text=cursor.text, place=key[0].place, hint=hint)
+    if is_foreign:
+        cursor.expect("SERVER")
+        server = cursor.name("the server")
+        if server.lower() != "stream":
+            raise unsupported(cursor, server.place.start, f'there is no server "{server}"', "write SERVER stream")
+    options = with_options(cursor)
+    if cursor.sees("AS"):
+        raise unsupported(cursor, cursor.start, "a stream begins without rows", "create it, and then INSERT INTO it")
+    check_distinct(cursor, [column.name for column in columns])
+    return cursor.finish(CreateStream(cursor.text, name, tuple(columns), if_not_exists, options))
 
 
 def _new_name(cursor: Cursor, what: str) -> Piece:

@@ -17,6 +17,7 @@ from slackwater.sql.kinds import (
     Assignment,
     ColumnDef,
     Copy,
+    CreateStream,
     CreateTable,
     CreateView,
     Delete,
@@ -43,8 +44,8 @@ from slackwater.sql.read_merge import merge
 from slackwater.sql.relations import Relation, relations_in, rename_relations
 
 __all__ = [
-    "AlterView", "Assignment", "ColumnDef", "Copy", "CreateTable", "CreateView", "Delete", "Describe", "Drop", "Explain", "Insert",
-    "Mark", "Merge", "MergeClause", "Options", "Piece", "Refresh", "Relation", "Select", "Show", "Statement", "Update", "Vacuum",
+    "AlterView", "Assignment", "ColumnDef", "Copy", "CreateStream", "CreateTable", "CreateView", "Delete", "Describe", "Drop", "Explain",
+    "Insert", "Mark", "Merge", "MergeClause", "Options", "Piece", "Refresh", "Relation", "Select", "Show", "Statement", "Update", "Vacuum",
     "is_complete", "parse", "relations_in", "rename_relations", "split", "substitute",
 ]  # fmt: skip
 
@@ -70,10 +71,15 @@ def parse(text: str) -> Statement:
 def drop(cursor: Cursor) -> Drop:
     cursor.expect("DROP")
     cursor.accept("MATERIALIZED")
-    if cursor.word() not in ("TABLE", "VIEW"):
-        raise cursor.error("expected TABLE or VIEW", did_you_mean(cursor.word(), ["table", "view"]))
-    kind: Literal["table", "view"] = "table" if cursor.accept("TABLE") else "view"
-    cursor.accept("VIEW")
+    kind: Literal["table", "stream", "view"]
+    if cursor.accept("TABLE"):
+        kind = "table"
+    elif cursor.accept("STREAM") or cursor.accept("FOREIGN", "TABLE"):
+        kind = "stream"
+    elif cursor.accept("VIEW"):
+        kind = "view"
+    else:
+        raise cursor.error("expected TABLE, STREAM or VIEW", did_you_mean(cursor.word(), ["table", "stream", "view"]))
     if_exists = cursor.accept("IF", "EXISTS")
     name = cursor.name(f"the {kind}")
     if cursor.sees("CASCADE") or cursor.sees("PURGE"):
@@ -114,13 +120,15 @@ def show(cursor: Cursor) -> Show:
     cursor.accept("MATERIALIZED")
     if cursor.accept("TABLES"):
         return cursor.finish(Show(cursor.text, "tables"))
+    if cursor.accept("STREAMS"):
+        return cursor.finish(Show(cursor.text, "streams"))
     if cursor.accept("VIEWS"):
         return cursor.finish(Show(cursor.text, "views"))
     if cursor.accept("PATHS"):
         return cursor.finish(Show(cursor.text, "paths"))
-    near = did_you_mean(cursor.word(), ["tables", "views", "paths"])
+    near = did_you_mean(cursor.word(), ["tables", "streams", "views", "paths"])
     hint = "write DESCRIBE and its name" if cursor.word() in ("COLUMNS", "CREATE") else near
-    raise cursor.error("expected TABLES, VIEWS or PATHS", hint)
+    raise cursor.error("expected TABLES, STREAMS, VIEWS or PATHS", hint)
 
 
 def describe(cursor: Cursor) -> Describe:
@@ -157,7 +165,7 @@ def explain(cursor: Cursor) -> Explain:
         raise cursor.error("expected VIEW and a name", "write EXPLAIN TRADEOFF for a query that is no view yet")
     if cursor.sees("CREATE"):
         made = create(cursor)
-        if isinstance(made, CreateTable):
+        if not isinstance(made, CreateView):
             raise unsupported(cursor, 0, "only views and queries can be explained", "write EXPLAIN and the query")
         return Explain(cursor.text, what, None, made.query, made)
     if cursor.word() in ("EXTENDED", "FORMATTED", "CODEGEN", "COST", "ANALYZE"):

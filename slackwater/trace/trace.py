@@ -146,6 +146,11 @@ class Trace:
             return _reading(_files(between, REMOVED), came, later=False)
         raise InternalError(f"a trace has no part called {part}")
 
+    @property
+    def from_now_on(self) -> Trace:
+        """As somebody sees it who is to see nothing of what there is, and all that comes."""
+        return Trace(self.name, self.columns, self.id_type, (Batch(self.version, "", (), ()),))
+
     def with_batch(self, batch: Batch) -> Trace:
         if batch.version != self.version + 1:
             raise InternalError(f"batch {batch.version} cannot follow version {self.version} of {self.name}")

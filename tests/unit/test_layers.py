@@ -11,7 +11,8 @@ PACKAGE = Path(__file__).parents[2] / "slackwater"
 
 # Each may import those below it, and itself.
 LAYERS = [
-    "cli", "session", "explain", "run", "result", "spark", "catalog", "sql", "trace", "path", "delta", "rewrite", "pace", "plan", "errors",
+    "cli", "session", "explain", "run", "result", "spark", "catalog", "sql", "stream", "trace", "path", "delta", "rewrite", "pace", "plan",
+    "errors",
 ]  # fmt: skip
 
 FILES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.stem in LAYERS)

@@ -1,0 +1,103 @@
+"""What happens when rows of a stream have come: views take them, and the ring lets go of the oldest.
+
+The paths next to a stream are flushed by whoever inserts, as soon as enough rows wait; so an insert that comes faster than views can take
+waits for them. What is above these paths waits for a reader, or for the view's goal, as in any other view.
+
+A query that reads a stream itself has an end like any other: it reads what is in the ring and what comes until nothing has come for a
+while (Winter, Managing Dynamic Workloads, 3.2). If the ring lets rows go meanwhile that it should have read, it says so.
+"""
+
+from __future__ import annotations
+
+import time
+
+from slackwater.catalog import Snapshot, Stream
+from slackwater.errors import QueryError
+from slackwater.run.progress import Working
+from slackwater.run.refresh import flush_early
+from slackwater.run.warehouse import Step, Warehouse
+from slackwater.sql import relations_in
+from slackwater.stream import leaving
+
+TOGETHER = 50_000  # rows that views take at one go, or as many batches: a flush costs about as much for fewer
+BATCHES = 256
+LOOKED = 0.02  # seconds between two looks whether anything has come
+
+
+def streams_moved(warehouse: Warehouse) -> None:
+    """After an insert: have views take what waits, and let the oldest rows go, as far as it is time for that."""
+    with warehouse.writing:
+        for stream in warehouse.catalog.known.streams:
+            snapshot = warehouse.catalog.known
+            taken = _taken(stream, snapshot)
+            if taken and _waiting(stream, snapshot, min(taken.values())):
+                views = [view.name for view in snapshot.views if stream.name.lower() in view.reads]
+                flush_early(views, warehouse, f"stream {stream.name}", taken)
+            _let_go(stream, warehouse)
+
+
+def wait_until_quiet(text: str, warehouse: Warehouse) -> None:
+    """Let the streams that a query names go on until nothing has come for as long as each of them says."""
+    began = snapshot = warehouse.catalog.snapshot()
+    waiting = {stream.name.lower(): stream.quiet for stream in _named(text, snapshot) if stream.quiet}
+    if not waiting:
+        return
+    warehouse.tell(Working(f"waiting until {' and '.join(waiting)} is quiet"))
+    moved = dict.fromkeys(waiting, time.monotonic())
+    while any(time.monotonic() - moved[name] < quiet for name, quiet in waiting.items()):
+        time.sleep(LOOKED)
+        before, snapshot = snapshot, warehouse.catalog.snapshot()
+        for name in waiting:
+            if name in snapshot.traces and snapshot.traces[name].version != before.traces[name].version:
+                moved[name] = time.monotonic()
+        check_not_overtaken(text, began, snapshot)
+
+
+def check_not_overtaken(text: str, began: Snapshot, now: Snapshot) -> None:
+    """Whether all rows are still there that were when a query began."""
+    for stream in _named(text, began):
+        key = stream.name.lower()
+        if key in now.traces and _oldest(began, key) < _oldest(now, key):
+            raise QueryError(
+                f'rows of stream "{stream.name}" have left its ring while the query read them',
+                hint="give the stream a larger capacity, or keep the answer as a view",
+            )
+
+
+def _named(text: str, snapshot: Snapshot) -> list[Stream]:
+    found = (snapshot.relations.get(found.name.lower()) for found in relations_in(text))
+    return [relation for relation in found if isinstance(relation, Stream)]
+
+
+def _oldest(snapshot: Snapshot, stream: str) -> float:
+    """The number of the oldest row in a ring; rows are numbered as they come."""
+    return min((file.ids[0] for file in snapshot.traces[stream].files if file.ids is not None), default=0.0)
+
+
+def waiting_rows(stream: Stream, snapshot: Snapshot) -> int:
+    """How many rows some view has yet to take."""
+    trace = snapshot.traces[stream.name.lower()]
+    since = min(_taken(stream, snapshot).values(), default=trace.version)
+    return sum(batch.rows for batch in trace.between(since, trace.version))
+
+
+def _taken(stream: Stream, snapshot: Snapshot) -> dict[str, int]:
+    """Up to which version each path has taken that reads the rows of a stream."""
+    key = stream.name.lower()
+    return {path: seen[key] for path, seen in snapshot.cursors.items() if key in seen}
+
+
+def _waiting(stream: Stream, snapshot: Snapshot, since: int) -> bool:
+    """Whether enough has come since a version to be taken."""
+    trace = snapshot.traces[stream.name.lower()]
+    batches = trace.between(since, trace.version)
+    return len(batches) >= BATCHES or sum(batch.rows for batch in batches) >= min(TOGETHER, stream.capacity.rows)
+
+
+def _let_go(stream: Stream, warehouse: Warehouse) -> None:
+    key, snapshot = stream.name.lower(), warehouse.catalog.known
+    upto = leaving(snapshot.traces[key], stream.capacity, _taken(stream, snapshot).values())
+    if upto:
+        step = Step(warehouse)
+        step.let_go(key, upto)
+        step.commit()
