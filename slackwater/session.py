@@ -136,7 +136,7 @@ class Session:
 
     def _select(self, statement: kinds.Select) -> Result:
         wait_until_quiet(statement.query, self._warehouse)
-        refresh_on_read(statement.query, self._warehouse)
+        refresh_on_read(statement.query, self._warehouse, definitions.staleness(statement))
         snapshot = self._warehouse.catalog.snapshot()
         self._warehouse.tell(Working("answering"))
         try:
@@ -149,7 +149,8 @@ class Session:
 
     def _refresh(self, statement: kinds.Refresh) -> Result:
         snapshot = self._warehouse.catalog.snapshot()
-        names = [str(snapshot.view(statement.name).name)] if statement.name is not None else [view.name for view in snapshot.views]
+        names = [definitions.awake(snapshot.view(statement.name)).name] if statement.name is not None else []
+        names = names or [view.name for view in snapshot.views if not view.suspended]
         done = refresh(names, self._warehouse, statement.text)
         failed = [each for each in done if each.error is not None]
         if failed and (statement.name is not None or len(failed) == len(done)):

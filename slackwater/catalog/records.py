@@ -70,11 +70,12 @@ class View:
     learned: dict[str, dict[str, list[float]]] = field(default_factory=dict)  # by path: what its flushes cost, see run/choice.py
     answer: Answer | None = None
     error: str | None = None  # why its last refresh failed
+    suspended: bool = False  # it keeps its answer, and what comes waits for it
 
     @property
     def trigger(self) -> Trigger:
         """When an answer is due."""
-        return trigger_named(self.options.get("trigger", "on read"))
+        return trigger_named("manual" if self.suspended else self.options.get("trigger", "on read"))
 
     @property
     def goal(self) -> Goal:

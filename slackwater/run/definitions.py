@@ -10,6 +10,7 @@ from dataclasses import replace
 from slackwater.catalog import Done, Relation, Snapshot, Stream, Table, View
 from slackwater.errors import Place, QueryError, Unsupported
 from slackwater.pace import goal_named, rows_named, trigger_named
+from slackwater.pace.trigger import seconds_of
 from slackwater.plan import Column
 from slackwater.run.change import write_query
 from slackwater.run.compile import Compiled, compile_query, record
@@ -24,7 +25,7 @@ from slackwater.run.warehouse import Step, Warehouse
 from slackwater.run.windows import check_trigger
 from slackwater.spark.arrow import arrow_type
 from slackwater.sql import Piece
-from slackwater.sql.kinds import AlterView, CreateStream, CreateTable, CreateView, Drop, Mark
+from slackwater.sql.kinds import AlterView, CreateStream, CreateTable, CreateView, Drop, Mark, Select
 from slackwater.stream import QUIET, USUAL, capacity_named, quiet_named
 from slackwater.trace import Trace
 
@@ -32,6 +33,7 @@ Allowed = tuple[str, ...] | Callable[[str], object]  # values of an option, or w
 
 VIEW_OPTIONS: Mapping[str, Allowed] = {"refresh": ("auto", "strict"), "trigger": trigger_named, "goal": goal_named, "expect": rows_named}
 TABLE_OPTIONS: Mapping[str, Allowed] = {"append_only": ("true", "false")}
+SELECT_OPTIONS: Mapping[str, Allowed] = {"staleness": lambda text: seconds_of(" ".join(text.lower().split()), text)}
 STREAM_OPTIONS: Mapping[str, Allowed] = {"capacity": capacity_named, "quiet": quiet_named}
 
 
@@ -174,7 +176,7 @@ def _from_now_on(streams: Iterable[str], step: Step) -> Iterator[None]:
 
 
 def alter_view(statement: AlterView, warehouse: Warehouse) -> str:
-    """ALTER VIEW v SET (...): what it keeps stays as it is."""
+    """ALTER VIEW v SET (...) | SUSPEND | RESUME: what it keeps stays as it is."""
     _check_options(statement.options, VIEW_OPTIONS, statement.text)
     with warehouse.writing:
         step = Step(warehouse)
@@ -183,11 +185,28 @@ def alter_view(statement: AlterView, warehouse: Warehouse) -> str:
         if options.get("refresh") == "strict" and not view.incremental:
             raise Unsupported(f'"{view.name}" cannot be maintained incrementally: {view.reason}', hint="leave refresh = 'auto'")
         check_trigger(options, view.reads, step.before)
-        step.changes.put(replace(view, options=options))
+        suspended = view.suspended if statement.suspended is None else statement.suspended
+        step.changes.put(replace(view, options=options, suspended=suspended))
         step.done([Done("alter view", view.name, statement.text, time.time(), 0.0, step=step.id)])
         step.commit()
+        if statement.suspended is not None:
+            return f"view {view.name} " + ("suspended: it keeps its answer until it is resumed" if suspended else "resumed")
         told = ", ".join(f"{key} = {value!r}" for key, value in _plain(statement.options).items())
         return f"view {view.name} altered: {told}{_out_of_reach(view.name, warehouse)}"
+
+
+def awake(view: View) -> View:
+    """A view that may be refreshed."""
+    if view.suspended:
+        raise QueryError(f'view "{view.name}" is suspended', hint=f"ALTER VIEW {view.name} RESUME")
+    return view
+
+
+def staleness(statement: Select) -> float:
+    """How many seconds the answers may be old that a query reads."""
+    _check_options(statement.options, SELECT_OPTIONS, statement.text)
+    text = str(statement.options.get("staleness", ""))
+    return seconds_of(" ".join(text.lower().split()), text) if text else 0.0
 
 
 def _out_of_reach(name: str, warehouse: Warehouse) -> str:

@@ -126,6 +126,8 @@ def _view_line(view: View, snapshot: Snapshot) -> tuple[str, str, str, str]:
 
 
 def _state(view: View, snapshot: Snapshot) -> str:
+    if view.suspended:
+        return "suspended"
     if view.error:
         return f"failed: {view.error}"
     return "behind" if is_stale(view, snapshot) else "up to date"

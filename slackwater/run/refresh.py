@@ -86,13 +86,17 @@ def _fold_after(warehouse: Warehouse) -> None:
             warehouse.tell(Working(problem.message))
 
 
-def refresh_on_read(text: str, warehouse: Warehouse) -> None:
-    """Refresh the views that a query names and whose trigger is `on read`. Only the writer can; a reader sees the last answers."""
+def refresh_on_read(text: str, warehouse: Warehouse, staleness: float = 0.0) -> None:
+    """Refresh the views that a query names and whose trigger is `on read`. Only the writer can; a reader sees the last answers.
+
+    `staleness`: so many seconds may an answer be old, if it need not have what has come since.
+    """
     if not warehouse.writable:
         return
     snapshot = warehouse.catalog.snapshot()
     named = [found.name for found in relations_in(text) if found.name.lower() in snapshot.relations]
-    due = [view.name for view in in_order(named, snapshot) if view.on_read and is_stale(view, snapshot)]
+    views = [view for view in in_order(named, snapshot) if view.on_read and is_stale(view, snapshot)]
+    due = [view.name for view in views if view.answer is None or time.time() - view.answer.at > staleness]
     if due:
         for done in refresh(due, warehouse, "on read"):
             if done.error is not None:

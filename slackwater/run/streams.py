@@ -29,9 +29,9 @@ def streams_moved(warehouse: Warehouse) -> None:
     with warehouse.writing:
         for stream in warehouse.catalog.known.streams:
             snapshot = warehouse.catalog.known
-            taken = _taken(stream, snapshot)
+            views = [view.name for view in snapshot.views if stream.name.lower() in view.reads and not view.suspended]
+            taken = {path: seen for path, seen in _taken(stream, snapshot).items() if path.partition("/")[0] in map(str.lower, views)}
             if taken and _waiting(stream, snapshot, min(taken.values())):
-                views = [view.name for view in snapshot.views if stream.name.lower() in view.reads]
                 flush_early(views, warehouse, f"stream {stream.name}", taken)
             _let_go(stream, warehouse)
 

@@ -150,10 +150,11 @@ class CreateView(Statement):
 
 @dataclass(frozen=True)
 class AlterView(Statement):
-    """ALTER [MATERIALIZED] VIEW v SET (option = value, ...)"""
+    """ALTER [MATERIALIZED] VIEW v SET (option = value, ...) | SUSPEND | RESUME"""
 
     name: Piece
-    options: Options
+    options: Options = field(default_factory=dict)
+    suspended: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -172,9 +173,10 @@ class Refresh(Statement):
 
 @dataclass(frozen=True)
 class Select(Statement):
-    """A query to answer now."""
+    """A query to answer now, from views that may be so much out of date: SELECT ... WITH (staleness = '10 seconds')"""
 
     query: Piece
+    options: Options = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from slackwater.errors import QueryError, SlackwaterError, Unsupported, did_you_mean
-from slackwater.sql.clauses import options, unsupported
+from slackwater.sql.clauses import options, unsupported, with_options
 from slackwater.sql.cursor import QUERY_WORDS, Cursor
 from slackwater.sql.kinds import (
     AlterView,
@@ -61,11 +61,22 @@ def parse(text: str) -> Statement:
     cursor = Cursor(text[: pieces[0].place.end])
     first = cursor.word()
     if first in QUERY_WORDS:
-        return Select(cursor.text, cursor.query())
+        return select(cursor)
     reader = READERS.get(first)
     if reader is None:
         raise _unknown_statement(cursor)
     return reader(cursor)
+
+
+def select(cursor: Cursor) -> Select:
+    """A query, and behind it what is said of its answer. No clause of a query begins with WITH and a bracket."""
+    words = [token.text.upper() for token in cursor.tokens]
+    at = next((number for number in range(len(words) - 3, 0, -1) if words[number : number + 3] == ["WITH", "(", "STALENESS"]), None)
+    if at is None:
+        return Select(cursor.text, cursor.query())
+    query = Cursor(cursor.text[: cursor.tokens[at].place.start].rstrip()).query()
+    cursor.at = at
+    return cursor.finish(Select(cursor.text, query, with_options(cursor)))
 
 
 def drop(cursor: Cursor) -> Drop:
@@ -94,6 +105,8 @@ def alter(cursor: Cursor) -> AlterView:
     cursor.accept("MATERIALIZED")
     cursor.expect("VIEW")
     name = cursor.name("the view")
+    if cursor.sees("SUSPEND") or cursor.sees("RESUME"):
+        return cursor.finish(AlterView(cursor.text, name, suspended=cursor.accept("SUSPEND") or not cursor.accept("RESUME")))
     if not cursor.accept("SET"):
         hint = "write SET (goal = 'within 1 minute'), or CREATE OR REPLACE the view to change its query"
         raise unsupported(cursor, cursor.start, "only options of a view can be altered", hint)

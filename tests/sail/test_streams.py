@@ -182,6 +182,39 @@ def test_what_streams_there_are_is_shown(db: Session) -> None:
     assert not list(db.sql("SHOW STREAMS"))
 
 
+def test_an_answer_may_be_a_little_old_where_that_is_said(db: Session) -> None:
+    db.sql("CREATE VIEW total AS SELECT count(*) AS n FROM used")
+    db.insert("used", came(3))
+    assert list(db.sql("SELECT n FROM total WITH (staleness = '1 hour')")) == [(0,)]
+    assert list(db.sql("SELECT n FROM total")) == [(3,)]
+    db.insert("used", came(3))
+    assert list(db.sql("WITH t AS (SELECT n FROM total) SELECT n FROM t WITH (staleness = '1 hour')")) == [(3,)]
+    assert list(db.sql("SELECT n FROM total WITH (staleness = '0.000001 seconds')")) == [(6,)]
+    for wrong in ("staleness = 'old'", "staleness = '1 hour', x = 1"):
+        with pytest.raises(QueryError):
+            db.sql(f"SELECT n FROM total WITH ({wrong})")
+
+
+def test_a_view_that_is_suspended_misses_nothing(db: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "TOGETHER", 5)
+    db.sql("CREATE VIEW total AS SELECT count(*) AS n FROM used")
+    db.sql("CREATE VIEW other AS SELECT count(*) AS n FROM used")
+    db.insert("used", came(10))
+    assert list(db.sql("SELECT * FROM total")) == [(10,)]
+    assert "suspended" in db.sql("ALTER VIEW total SUSPEND").message
+    for _ in range(20):
+        db.insert("used", came(20))
+    assert list(db.sql("SELECT * FROM total")) == [(10,)] and list(db.sql("SELECT * FROM other")) == [(410,)]
+    assert ring(db) >= 400 and [row[2] for row in db.sql("SHOW VIEWS")] == ["suspended", "up to date"]
+    with pytest.raises(QueryError, match="is suspended"):
+        db.sql("REFRESH VIEW total")
+    db.sql("REFRESH ALL")
+    assert "resumed" in db.sql("ALTER VIEW total RESUME").message
+    assert list(db.sql("SELECT * FROM total")) == [(410,)]
+    db.insert("used", came(20))
+    assert ring(db) <= 140
+
+
 def test_a_query_reads_a_stream_until_it_is_quiet(db: Session) -> None:
     db.sql("CREATE STREAM posts (uid INT, score INT) WITH (quiet = '0.3 seconds')")
     db.insert("posts", [(1, 10)])
