@@ -13,7 +13,7 @@ from slackwater.catalog import store_named
 from slackwater.errors import QueryError, SlackwaterError, Unsupported
 from slackwater.result import Result
 from slackwater.run import definitions, describe, tables
-from slackwater.run.answer import Answers, answer, computed
+from slackwater.run.answer import Answers, answer, answered_again, computed
 from slackwater.run.change import Changed
 from slackwater.run.choice import chooser_named
 from slackwater.run.folding import fold_when, folding_named
@@ -82,6 +82,8 @@ class Session:
     def sql(self, text: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> Result:
         """Run one statement."""
         self._check_open()
+        if params is None and (again := answered_again(text, self._warehouse, self._answers)) is not None:
+            return again
         try:
             text = substitute(text, params)
             statement = parse(text)
@@ -121,7 +123,7 @@ class Session:
     @property
     def spark(self) -> Any:
         """The engine's own session."""
-        return self._warehouse.engine.spark
+        return self._warehouse.engine.shared()
 
     def close(self) -> None:
         if not self._closed:
@@ -140,7 +142,7 @@ class Session:
         snapshot = self._warehouse.catalog.snapshot()
         self._warehouse.tell(Working("answering"))
         try:
-            return answer(statement.query, snapshot, self._warehouse, self._answers)
+            return answer(statement.text, statement.query, snapshot, self._warehouse, self._answers)
         except QueryError:
             # Our binder knows the user's text and says more of a wrong name than the engine does; what it accepts fails as the engine says.
             with contextlib.suppress(Unsupported):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,7 @@ import pyarrow as pa
 from slackwater.catalog import Snapshot
 from slackwater.result import Result
 from slackwater.run.reading import notes, readable, state
-from slackwater.run.streams import check_not_overtaken
+from slackwater.run.streams import check_not_overtaken, streams_in
 from slackwater.run.warehouse import Warehouse
 from slackwater.spark import Engine
 from slackwater.sql.repeatable import is_repeatable
@@ -27,12 +28,25 @@ from slackwater.trace import Damaged
 MOST_BYTES = 64 << 20  # of all answers
 ANSWER_BYTES = 1 << 20  # of one
 ANSWER_ROWS = 10_000
+STATEMENTS = 1000  # of which is known what was said last
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a statement was answered from memory, as of a step: while there is no other, that is the answer."""
+
+    step: int
+    settings: Hashable
+    rows: pa.Table
+    message: str
+    statement: str
 
 
 class Answers:
     """What was answered lately, as far as it is small."""
 
     def __init__(self) -> None:
+        self.said: dict[str, Said] = {}  # by the text of a whole statement
         self._kept: OrderedDict[Hashable, pa.Table] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
@@ -54,12 +68,25 @@ class Answers:
                 self._bytes -= self._kept.popitem(last=False)[1].nbytes
 
 
-def answer(query: str, snapshot: Snapshot, warehouse: Warehouse, answers: Answers) -> Result:
-    """The rows of a user's query, as of a snapshot."""
+def answered_again(text: str, warehouse: Warehouse, answers: Answers) -> Result | None:
+    """The answer that a statement had, if nothing has happened since; without as much as parsing it."""
+    said = answers.said.get(text)
+    if said is None or said.step != warehouse.catalog.snapshot().number or said.settings != warehouse.engine.settings():
+        return None
+    return Result(said.rows.column_names, lambda: said.rows, said.message, spark=lambda: warehouse.engine.frame(said.statement))
+
+
+def answer(text: str, query: str, snapshot: Snapshot, warehouse: Warehouse, answers: Answers) -> Result:
+    """The rows of a user's query, as of a snapshot. `text`: the whole statement."""
     engine = warehouse.engine
     statement, message = readable(query, snapshot, warehouse), notes(query, snapshot)
-    key = (state(query, snapshot, warehouse), engine.settings()) if is_repeatable(str(query)) else None
+    settings = engine.settings()
+    key = (state(query, snapshot, warehouse), settings) if is_repeatable(str(query)) else None
     if key is not None and (kept := answers.get(key)) is not None:
+        if not streams_in(query, snapshot):  # of which more may come while one waits
+            if len(answers.said) >= STATEMENTS:
+                answers.said.clear()
+            answers.said[text] = Said(snapshot.number, settings, kept, message, statement)
         return Result(kept.column_names, lambda: kept, message, spark=lambda: engine.frame(statement))
 
     def fetch(frame: Any, most: int | None = None) -> pa.Table:

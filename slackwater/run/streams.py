@@ -39,7 +39,7 @@ def streams_moved(warehouse: Warehouse) -> None:
 def wait_until_quiet(text: str, warehouse: Warehouse) -> None:
     """Let the streams that a query names go on until nothing has come for as long as each of them says."""
     began = snapshot = warehouse.catalog.snapshot()
-    waiting = {stream.name.lower(): stream.quiet for stream in _named(text, snapshot) if stream.quiet}
+    waiting = {stream.name.lower(): stream.quiet for stream in streams_in(text, snapshot) if stream.quiet}
     if not waiting:
         return
     warehouse.tell(Working(f"waiting until {' and '.join(waiting)} is quiet"))
@@ -55,7 +55,7 @@ def wait_until_quiet(text: str, warehouse: Warehouse) -> None:
 
 def check_not_overtaken(text: str, began: Snapshot, now: Snapshot) -> None:
     """Whether all rows are still there that were when a query began."""
-    for stream in _named(text, began):
+    for stream in streams_in(text, began):
         key = stream.name.lower()
         if key in now.traces and _oldest(began, key) < _oldest(now, key):
             raise QueryError(
@@ -64,7 +64,8 @@ def check_not_overtaken(text: str, began: Snapshot, now: Snapshot) -> None:
             )
 
 
-def _named(text: str, snapshot: Snapshot) -> list[Stream]:
+def streams_in(text: str, snapshot: Snapshot) -> list[Stream]:
+    """The streams that a query names."""
     found = (snapshot.relations.get(found.name.lower()) for found in relations_in(text))
     return [relation for relation in found if isinstance(relation, Stream)]
 

@@ -58,6 +58,8 @@ class Engine:
         # Before every name that we give: warehouses that share a session must not read each other's relations.
         self.prefix = "" if (number := next(self._numbers)) == 1 else f"{number}:"
         self._stop = stop
+        self._is_ours = kind in ("sail", "spark")
+        self._settings: tuple[str | None, ...] | None = None
         self._registered: dict[str, object] = {}
         self._read_by = ReadBy()
         self._failed: set[str] = set()
@@ -134,9 +136,16 @@ class Engine:
 
     @asked_again
     def settings(self) -> tuple[str | None, ...]:
-        """The settings that have a say in what a query gives."""
-        with translated("settings"):
-            return tuple(self.spark.conf.get(name, None) for name in MEANING)
+        """The settings that have a say in what a query gives. Asked for once, while nobody but us has the session."""
+        if self._settings is None or not self._is_ours:
+            with translated("settings"):
+                self._settings = tuple(self.spark.conf.get(name, None) for name in MEANING)
+        return self._settings
+
+    def shared(self) -> Any:
+        """The session, for others to do with it as they like."""
+        self._is_ours = False
+        return self.spark
 
     # Reading.
 
