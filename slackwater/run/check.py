@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from slackwater.catalog import Catalog, Snapshot, View, reading_catalog, store_named
+from slackwater.catalog import Catalog, Snapshot, Stream, View, reading_catalog, store_named
 from slackwater.catalog.store_file import defects
 from slackwater.errors import SlackwaterError
 from slackwater.run.progress import FileDone, Listener, in_words
@@ -59,15 +59,21 @@ def _lost_versions(snapshot: Snapshot) -> Iterator[str]:
     there = {name: {0, *(batch.version for batch in trace.batches)} for name, trace in snapshot.traces.items()}
     for path, sources in snapshot.cursors.items():
         for source, version in sources.items():
-            if version not in there.get(source, set()):
+            if version not in there.get(source, set()) and not _has_passed(source, version, snapshot):
                 yield f'path "{path}" has read "{source}" up to version {version}, which is not there'
     for table in snapshot.tables:
         if table.name.lower() not in there:
             yield f'table "{table.name}" has no trace'
     for view in snapshot.views:
         for name, version in _answers(view):
-            if version not in there.get(name, set()):
+            if version not in there.get(name, set()) and not _has_passed(name, version, snapshot):
                 yield f'view "{view.name}" answers as of version {version} of "{name}", which is not there'
+
+
+def _has_passed(name: str, version: int, snapshot: Snapshot) -> bool:
+    """Whether the rows of a stream that came up to a version have left."""
+    batches = snapshot.traces[name].batches if name in snapshot.traces else ()
+    return isinstance(snapshot.relations.get(name), Stream) and bool(batches) and version <= batches[0].version
 
 
 def _answers(view: View) -> list[tuple[str, int]]:

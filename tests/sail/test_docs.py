@@ -22,7 +22,16 @@ from slackwater.sql import split
 
 CONNECT: dict[str, Any] = slackwater.connect.__kwdefaults__ or {}
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/tutorial.md", "docs/sql.md", "docs/errors.md", "docs/settings.md", "docs/ingest.md", "docs/goals.md")
+PAGES = (
+    "README.md",
+    "docs/tutorial.md",
+    "docs/sql.md",
+    "docs/errors.md",
+    "docs/settings.md",
+    "docs/ingest.md",
+    "docs/goals.md",
+    "docs/streams.md",
+)
 
 
 @dataclass(frozen=True)
