@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import slackwater
 from slackwater import Session
 from slackwater.errors import QueryError, SlackwaterError, Unsupported
 from slackwater.run import streams
+from slackwater.run.check import check
 
 
 @pytest.fixture
@@ -284,3 +288,56 @@ def test_views_are_right_at_any_time(db: Session, seed: int, monkeypatch: pytest
             text, first = since[name]
             wanted = db.sql(text.format(f"(SELECT part, station, amount FROM kept WHERE number >= {first})"))
             assert sorted(map(repr, db.sql(f"SELECT * FROM {name}"))) == sorted(map(repr, wanted)), (seed, turn, text)
+
+
+def test_a_read_has_every_insert_that_was_acknowledged_before(db: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight threads write, and four read."""
+    monkeypatch.setattr(streams, "TOGETHER", 300)
+    db.sql("CREATE VIEW total AS SELECT count(*) AS n, sum(amount) AS amount FROM used")
+    db.sql("CREATE VIEW parts AS SELECT part, count(*) AS n FROM used GROUP BY part")
+    acknowledged, lock, ended = [0], threading.Lock(), threading.Event()
+
+    def write(number: int) -> None:
+        luck = random.Random(number)
+        for _ in range(25):
+            rows = luck.randrange(1, 20)
+            db.insert("used", [(f"part {number}", 1, 1)] * rows)
+            with lock:
+                acknowledged[0] += rows
+
+    def read() -> int:
+        reads = 0
+        while not ended.is_set():
+            before = acknowledged[0]
+            [(n, amount)] = db.sql("SELECT * FROM total")
+            assert n >= before and (amount or 0) == n
+            assert sum(n for _, n in db.sql("SELECT * FROM parts")) >= before
+            reads += 1
+        return reads
+
+    with ThreadPoolExecutor(12) as pool:
+        readers = [pool.submit(read) for _ in range(4)]
+        writers = [pool.submit(write, number) for number in range(8)]
+        try:
+            for writer in writers:
+                writer.result()
+        finally:
+            ended.set()
+        assert all(reader.result() for reader in readers)
+    assert list(db.sql("SELECT n FROM total")) == [(acknowledged[0],)]
+    assert sum(n for _, n in db.sql("SELECT * FROM parts")) == acknowledged[0]
+
+
+def test_a_new_session_goes_on_where_the_last_one_was(sail_session: Any, tmp_path: Path) -> None:
+    for turn in range(4):
+        with slackwater.connect(tmp_path / "warehouse", engine=sail_session) as db:
+            if turn == 0:
+                db.sql("CREATE TABLE stations (id INT, name STRING, PRIMARY KEY (id))")
+                db.insert("stations", [(1, "paint")])
+                db.sql("CREATE STREAM used (part STRING, station INT) WITH (capacity = '3 rows')")
+                db.sql("CREATE VIEW parts AS SELECT name, count(*) AS n FROM used JOIN stations ON station = id GROUP BY name")
+            db.sql("UPDATE stations SET name = 'doors'")
+            db.insert("used", [("a", 1), ("b", 1), ("c", 2)])
+            if turn % 2:
+                assert list(db.sql("SELECT * FROM parts")) == [("paint", 2 * turn + 2)]
+    assert check(tmp_path / "warehouse", None, False, lambda event: None).problems == ()
