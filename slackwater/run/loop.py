@@ -136,9 +136,11 @@ class Loop:
         return began
 
     def _answer(self, due: Due) -> None:
-        began, view = self.clock(), due.view
-        snapshot = self.warehouse.catalog.snapshot()
-        if is_stale(view, snapshot) or view.error is not None:
+        began, snapshot = self.clock(), self.warehouse.catalog.snapshot()
+        view = snapshot.relations.get(due.view.name.lower())
+        if not isinstance(view, View):
+            return  # dropped while we waited for the right to write
+        if is_stale(view, snapshot) or view.error is not None:  # another loop may have answered meanwhile
             try:
                 done = refresh([view.name], self.warehouse, f"trigger {view.options['trigger']}", {view.name: self._asked_for(due)})[-1]
             except SlackwaterError as problem:  # the disk, the store, the engine: it is worth another try

@@ -71,6 +71,21 @@ def test_a_process_that_was_killed_is_followed_by_another(place: Path) -> None:
         wait_for_answer(place, "total\n5\n10\n")
 
 
+def test_two_at_once_answer_everything_once(place: Path) -> None:
+    with running(place) as one, running(place) as other:
+        load(place, f"{ROWS}; MARK loaded")
+        wait_for_answer(place, "total\n5\n10\n")
+        load(place, "INSERT INTO orders VALUES (3, 'EU', 1); MARK loaded")
+        wait_for_answer(place, "total\n5\n11\n")
+        told = []
+        for process in (one, other):
+            process.send_signal(signal.SIGTERM)
+            told.append(process.communicate(timeout=60)[1])
+            assert process.returncode == 0
+    assert sum(each.count("totals: answered") for each in told) == 2
+    assert sql(place, "--read-only", "--format", "csv", "-e", "DESCRIBE GOALS").stdout.count("totals,marker loaded") == 2
+
+
 def test_a_person_sees_how_views_fare(place: Path) -> None:
     terminal = Terminal(place, "run")
     try:
