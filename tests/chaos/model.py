@@ -13,7 +13,10 @@ TABLES = {
     "orders": "CREATE TABLE orders (id BIGINT, region STRING, amount INT, PRIMARY KEY (id))",
     "regions": "CREATE TABLE regions (name STRING, manager STRING, PRIMARY KEY (name))",
     "events": "CREATE TABLE events (kind STRING, size INT)",
+    "taps": "CREATE STREAM taps (kind STRING, number BIGINT) WITH (capacity = '20 rows', quiet = '0 seconds')",
 }
+# Streams, and the views that know all rows that ever came to them, with how often each.
+PASSED = {"taps": "tapped"}
 
 # Those that are read before those that read them.
 VIEWS = {
@@ -23,7 +26,10 @@ VIEWS = {
     "kinds": "SELECT DISTINCT kind FROM events",
     "largest": "SELECT id, amount FROM orders ORDER BY amount DESC, id LIMIT 5",
     "sized": "SELECT events.kind, orders.id, orders.amount FROM events JOIN orders ON events.size = orders.id",
+    "tapped": "SELECT kind, number, count(*) AS n FROM taps GROUP BY kind, number",
+    "newest": "SELECT max(newest) AS newest, sum(n) AS n FROM (SELECT kind, max(number) AS newest, count(*) AS n FROM taps GROUP BY kind)",
 }
+SCRATCH = tuple(name for name in VIEWS if name not in ("tapped", "newest"))  # those that can be computed from scratch
 
 PACED = ("managers", "largest", "sized")  # flushed before their trigger by a loop
 OPTIONS = "WITH (trigger = 'marker loaded', goal = 'final work 0.2', expect = '40 rows') "
@@ -67,6 +73,14 @@ def _sized(tables: Tables) -> list[Row]:
     return [(kind, size, amounts[size]) for kind, size in tables["events"] if size in amounts]
 
 
+def _tapped(tables: Tables) -> list[Row]:
+    return [(*row, count) for row, count in Counter(tables["taps"]).items()]
+
+
+def _newest(tables: Tables) -> list[Row]:
+    return [(max((number for _, number in tables["taps"]), default=None), len(tables["taps"]) or None)]
+
+
 ANSWERS: dict[str, Callable[[Tables], list[Row]]] = {
     "totals": _totals,
     "managed": _managed,
@@ -74,6 +88,8 @@ ANSWERS: dict[str, Callable[[Tables], list[Row]]] = {
     "kinds": _kinds,
     "largest": _largest,
     "sized": _sized,
+    "tapped": _tapped,
+    "newest": _newest,
 }
 
 

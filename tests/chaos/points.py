@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slackwater.catalog import Catalog, Lease, catalog
-from slackwater.run import backup, copying, fold, folding, refresh
+from slackwater.run import backup, copying, fold, folding, refresh, streams
 from slackwater.run.gather import Gather
 from slackwater.run.warehouse import Warehouse
 from slackwater.spark import Engine
@@ -33,6 +33,7 @@ POINTS: dict[str, tuple[Any, str]] = {
     "commit": (Catalog, "commit"),
     "transaction": (catalog, "_write"),  # after it, all is said and nothing committed
     "flush": (refresh, "flush"),
+    "rows leave a ring": (streams, "_let_go"),
     "fold": ((fold, folding), "write_fold"),
     "recovery": (Warehouse, "recover"),
     "sweep": (Warehouse, "_sweep"),
@@ -55,6 +56,7 @@ REACHED = {
     "append": ["few rows arrive", "sync", "commit", "commit", "transaction"],
     "together": ["few rows arrive", "sync", "commit", "commit", "transaction"],
     "load": ["rows are written", *_WRITES],
+    "passing": ["few rows arrive", *["flush", "rows leave a ring", "marks of the retired"] * 2, "sweep", "removal of files", *_WRITES],
     "replace": ["engine writes", *_WRITES],
     "update": ["engine writes", *_WRITES],
     "delete": ["engine writes", *_WRITES],

@@ -146,7 +146,7 @@ class Trial:
         process.ask(*self.opening())
         for text in (*TABLES.values(), *map(create_view, VIEWS)):
             process.ask("sql", text)
-        for kind in ("insert", "append", "replace", "merge", "refresh"):
+        for kind in ("insert", "append", "passing", "replace", "merge", "refresh"):
             self.do(process, self.draw.work(kind))
         self._prepared = True
 

@@ -78,6 +78,16 @@ class Draw:
         rows = self.orders(FEW + 1, 4 * FEW)
         return Work("load", ("insert", "orders", rows), (_adding("orders", rows),))
 
+    def passing(self) -> Work:
+        """Rows of a stream: a few, from some threads at once, or more than wait for others."""
+        how = self.luck.random()
+        parts = [self.taps(1, 5) for _ in range(THREADS)] if how < 0.3 else [self.taps(FEW + 1, 3 * FEW) if how < 0.5 else self.taps(1, 8)]
+        request = ("together", "taps", parts) if len(parts) > 1 else ("insert", "taps", parts[0])
+        return Work("passing", request, tuple(_adding("taps", rows) for rows in parts))
+
+    def taps(self, least: int, most: int) -> list[Row]:
+        return [(kind, number) for number, kind, _ in self.orders(least, most)]
+
     def replace(self) -> Work:
         rows: list[Row] = [(region, f"manager {self.luck.randint(1, 4)}") for region in self.luck.sample(REGIONS[:4], 2)]
         return Work("replace", ("sql", f"INSERT OR REPLACE INTO regions VALUES {_values(rows)}"), (_upserting("regions", rows),))
@@ -144,6 +154,7 @@ DRAWS: dict[str, Callable[[Draw], Work]] = {
     "append": Draw.append,
     "together": Draw.together,
     "load": Draw.load,
+    "passing": Draw.passing,
     "replace": Draw.replace,
     "update": Draw.update,
     "delete": Draw.delete,
@@ -158,7 +169,7 @@ DRAWS: dict[str, Callable[[Draw], Work]] = {
     "backup": Draw.backup,
 }
 WEIGHTS = {
-    "insert": 3, "append": 3, "together": 1, "load": 1, "replace": 1, "update": 2, "delete": 2, "merge": 2,
+    "insert": 3, "append": 3, "together": 1, "load": 1, "passing": 3, "replace": 1, "update": 2, "delete": 2, "merge": 2,
     "refresh": 3, "refresh one": 1, "create": 1, "turn": 3, "answer": 1, "fold": 1, "vacuum": 1, "backup": 1,
 }  # fmt: skip
 

@@ -11,6 +11,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,16 +23,17 @@ import tests.as_if_many  # noqa: F401
 from slackwater.catalog import Snapshot, lease
 from slackwater.catalog.store_file import FILE
 from slackwater.pace.planners import eager
-from slackwater.run import fold, folding, tables, warehouse
+from slackwater.run import fold, folding, streams, tables, warehouse
 from slackwater.run.backup import backup
 from slackwater.run.check import check
 from slackwater.run.loop import Loop
 from slackwater.trace import ranges, write
-from tests.chaos.model import TABLES, VIEWS
+from tests.chaos.model import PASSED, SCRATCH, TABLES, VIEWS
 from tests.chaos.points import Armed, Points
 from tests.chaos.work import FEW
 
 WAIT = 120.0  # for the other process
+KEPT = tuple(name for name in TABLES if name not in PASSED)
 
 
 class Worker:
@@ -63,6 +65,7 @@ class Worker:
         others take this for a process of another machine."""
         warehouse.GRACE, fold.SMALL, ranges.BATCHES, folding.PAUSE = settings["grace"], settings["small"], 2, 0.0
         vars(tables)["FEW"] = write.ROWS = FEW
+        streams.TOGETHER = FEW
         lease.ASKED_EVERY = 0.1
         if settings["elsewhere"]:
             lease.LASTS, lease.RENEWED_EVERY = 6.0, 1.0
@@ -115,17 +118,17 @@ class Worker:
     def look(self) -> dict[str, Any]:
         """All that there is: as it was found, and once every view is up to date."""
         with self.db._warehouse.folding:  # for who reads meanwhile, what was folded away stays for a minute, but not here
-            found = {"tables": _rows(self.db, TABLES), "answers": _rows(self.db, VIEWS)}
+            found = {"tables": _rows(self.db, KEPT) | _passed(self.db), "answers": _rows(self.db, VIEWS)}
             self.db.sql("REFRESH ALL")
             refreshed = _rows(self.db, VIEWS)
-            scratch = {view: [list(row) for row in self.db.recompute(view)] for view in VIEWS}
+            scratch = {view: [list(row) for row in self.db.recompute(view)] for view in SCRATCH}
         path, store = self._place
         problems = check(path, store, False, lambda event: None).problems
         copied = None
         if (self._backup / FILE).exists():
             problems += check(self._backup, None, False, lambda event: None).problems
             with slackwater.connect(self._backup, engine=self.db.spark, read_only=True) as db:
-                copied = _rows(db, TABLES)
+                copied = _rows(db, KEPT)
         left = {"orphans": self._orphans(), "problems": problems, "backup": copied}
         return {**found, "refreshed": refreshed, "scratch": scratch, **left}
 
@@ -162,8 +165,14 @@ class Worker:
         return found
 
 
-def _rows(db: slackwater.Session, names: dict[str, str]) -> dict[str, list[list[Any]]]:
+def _rows(db: slackwater.Session, names: Iterable[str]) -> dict[str, list[list[Any]]]:
     return {name: [list(row) for row in db.sql(f"SELECT * FROM {name}")] for name in names}
+
+
+def _passed(db: slackwater.Session) -> dict[str, list[list[Any]]]:
+    """All rows that ever came to streams."""
+    views = _rows(db, PASSED.values())
+    return {stream: [row for *row, count in views[view] for _ in range(count)] for stream, view in PASSED.items()}
 
 
 if __name__ == "__main__":
