@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -52,7 +52,9 @@ class Memory:
         self._heard |= set(parts)
 
     def acknowledge(self, work: Work, eager: bool) -> None:
-        self._moments.append(_after(work.parts, self.tables))
+        # A schedule may have brought views up to date after any of its parts.
+        between = _any_of(work.parts, self.tables, ())[1:-1]
+        self._moments += [*between, _after(work.parts, self.tables)]
         self._begun = None
         for view in VIEWS if eager else work.refreshes:
             self._since[view] = len(self._moments) - 1
@@ -67,11 +69,7 @@ class Memory:
 
     def _possible(self) -> list[Tables]:
         """All that may be there: each part of what was begun as a whole or not at all."""
-        found = [self.tables]
-        for number, part in enumerate(self._begun.parts if self._begun is not None else ()):
-            done = [part(tables) for tables in found]
-            found = done if number in self._heard else found + done
-        return found
+        return _any_of(self._begun.parts if self._begun is not None else (), self.tables, self._heard)
 
     def compare(self, seen: dict[str, Any]) -> list[Finding]:
         """Judge what a process has found, and take it for what is there."""
@@ -111,6 +109,15 @@ class Memory:
 
 def _after(parts: Iterable[Effect], tables: Tables) -> Tables:
     return reduce(lambda tables, part: part(tables), parts, tables)
+
+
+def _any_of(parts: Sequence[Effect], tables: Tables, surely: Collection[int]) -> list[Tables]:
+    """What tables become by any choice of parts, those that are there `surely` among them: by none first, by all last."""
+    found = [tables]
+    for number, part in enumerate(parts):
+        done = [part(tables) for tables in found]
+        found = done if number in surely else found + done
+    return found
 
 
 def _views(seen: dict[str, Any], tables: Tables) -> Iterator[Finding]:

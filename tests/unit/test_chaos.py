@@ -82,6 +82,16 @@ def test_what_a_thread_was_told_is_there_whatever_became_of_the_others(heard: Se
     assert found(memory, tables=tables, **dict.fromkeys(("answers", "refreshed", "scratch"), answers)) == told
 
 
+def test_a_view_may_show_what_some_threads_wrote_before_others() -> None:
+    def part(kind: str) -> Effect:
+        return adding((kind, 0))
+
+    together = Work("together", (), (part("first"), part("second")))
+    views = seen(remembered(Work("append", (), (part("second"),))))["answers"]
+    assert found(remembered(together), answers=views) == set()
+    assert found(remembered(together, REFRESH), answers=views) == {"wrong_answers"}
+
+
 @pytest.mark.parametrize("done", [False, True])
 def test_a_backup_is_the_last_one_or_the_one_before_it(done: bool) -> None:
     memory = remembered()
