@@ -5,9 +5,9 @@
     Spark, DuckDB          wait, and compute everything at the trigger
 
 Each runs a query twice, and the second time counts; a stream of micro-batches is warm after a few of them, and runs once, and so does
-what takes Flink more than a hundred CPU seconds, of which warming up is a small part. Answers are compared. `make peers` installs DuckDB and
-Flink. CPU seconds are those of all rows; seconds those after the trigger for who waits for it, and those of all rows for who streams. What
-is measured is kept below bench/results, with its commit, and not measured again.
+what takes Flink more than a hundred CPU seconds, of which warming up is a small part. Answers are compared. `make peers` installs DuckDB
+and Flink. CPU seconds are those of all rows; seconds those after the trigger for who waits for it, and those of all rows for who streams.
+What is measured is kept below bench/results, with its commit, and not measured again.
 
     python -m bench.pace_peers --scale-factor 1 --queries q1 q6 q15
 """

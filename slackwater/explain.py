@@ -14,12 +14,13 @@ from dataclasses import fields
 
 from slackwater.catalog import Snapshot
 from slackwater.delta import Moved, first_flush, how, next_flush
+from slackwater.path import Path
 from slackwater.plan import Node, Scan, render
 from slackwater.plan.nodes import Column, Expression, Output
 from slackwater.plan.render import sql
 from slackwater.result import Result
 from slackwater.run.beside import difference
-from slackwater.run.compile import Compiled, Whole, compile_query
+from slackwater.run.compile import AnyPath, Compiled, Whole, compile_query
 from slackwater.run.compiled import compiled
 from slackwater.run.definitions import how_kept, preview
 from slackwater.run.paces import planned, trade_off
@@ -66,7 +67,7 @@ def _plan(form: Compiled) -> str:
 
 
 def _paths(form: Compiled, warehouse: Warehouse) -> str:
-    blocks = []
+    blocks = [f"path {path.name}: kept as it was when the view was created\n  reads    {', '.join(path.sources)}" for path in form.fixed]
     for path in form.paths:
         lines = [
             f"path {path.name}: {path.operator}",
@@ -76,8 +77,7 @@ def _paths(form: Compiled, warehouse: Warehouse) -> str:
         if isinstance(path, Whole):
             lines.append("  flush    computes the query whole")
         else:
-            arriving = how(path.top, {source: Moved(True, False) for source in path.sources})
-            leaving = how(path.top, {source: Moved(True, True) for source in path.sources})
+            arriving, leaving = (how(path.top, _moved(path, form, rows_leave)) for rows_leave in (False, True))
             lines.append(f"  flush    {arriving}" if arriving == leaving else f"  flush    {arriving}; {leaving} when rows leave")
             if warehouse.engine.has_one_beside:
                 differs = difference(in_full(path).change)
@@ -90,16 +90,23 @@ def _paths(form: Compiled, warehouse: Warehouse) -> str:
 def _delta(form: Compiled) -> str:
     blocks = []
     for path in form.paths:
-        blocks.append(f"-- path {path.name}: {path.operator}, reads {', '.join(path.sources)}\n{_statement(path)}")
+        blocks.append(f"-- path {path.name}: {path.operator}, reads {', '.join(path.sources)}\n{_statement(path, form)}")
     return "\n\n".join(blocks)
 
 
-def _statement(path: object) -> str:
-    """A later flush of a path, when rows have arrived in and left every source."""
+def _statement(path: AnyPath, form: Compiled) -> str:
+    """A later flush of a path, when rows have arrived in and left every source from which they can."""
     if isinstance(path, Whole):
         return path.text
-    plan = next_flush(path.top, path.name, {source: Moved(True, True) for source in path.sources})  # type: ignore[attr-defined]
-    return render(stored(plan, path.columns)) if plan is not None else "-- its sources never change"  # type: ignore[attr-defined]
+    plan = next_flush(path.top, path.name, _moved(path, form))
+    return render(stored(plan, path.columns)) if plan is not None else "-- its sources never change"
+
+
+def _moved(path: Path, form: Compiled, rows_leave: bool = True) -> dict[str, Moved]:
+    """What may be new for a path: no row leaves a stream, and what it is joined with does not change."""
+    fixed = {each.name for each in form.fixed}
+    lasting = fixed | set(form.streams)
+    return {source: Moved(source not in fixed, rows_leave and source not in lasting) for source in path.sources}
 
 
 def _spark(form: Compiled, snapshot: Snapshot, warehouse: Warehouse) -> str:
@@ -109,8 +116,7 @@ def _spark(form: Compiled, snapshot: Snapshot, warehouse: Warehouse) -> str:
             statement = readable(path.text, snapshot, warehouse)
         else:
             exists = path.name in snapshot.traces
-            moved = {source: Moved(True, True) for source in path.sources}
-            plan = next_flush(path.top, path.name, moved) if exists else first_flush(path.top)
+            plan = next_flush(path.top, path.name, _moved(path, form)) if exists else first_flush(path.top)
             if plan is None:
                 continue
             _register(plan, form, snapshot, warehouse)
@@ -121,7 +127,7 @@ def _spark(form: Compiled, snapshot: Snapshot, warehouse: Warehouse) -> str:
 
 def _register(plan: Node, form: Compiled, snapshot: Snapshot, warehouse: Warehouse) -> None:
     """Names for what a statement reads, as of now: enough to plan it."""
-    empty = {path.name: Trace(path.name, path.columns) for path in form.paths}
+    empty = {path.name: Trace(path.name, path.columns) for path in (*form.paths, *form.fixed)}
     for node in plan.walk():
         if isinstance(node, Scan):
             source = node.relation.rpartition("@")[0]

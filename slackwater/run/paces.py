@@ -173,7 +173,8 @@ def _expected(sources: Iterable[str], view: View | None, snapshot: Snapshot, war
     interval, rows, tables = _interval(view, warehouse.catalog), _rows_until_trigger(view), dict[str, Arriving]()
     for source in sources:
         there = float(snapshot.traces[source].rows) if source in snapshot.traces else 0.0
-        tables[source] = warehouse.forecast.arriving(source.partition("/")[0], there, interval, time.time())
+        is_table = source in snapshot.relations  # or what a stream is joined with, which never changes
+        tables[source] = warehouse.forecast.arriving(source, there, interval, time.time()) if is_table else Arriving(there)
     moving = sum(table.moving for table in tables.values())
     factor = times if rows is None else times * rows / moving if moving else 0.0
     return {source: table * factor for source, table in tables.items()}

@@ -13,6 +13,7 @@ import time
 
 from slackwater.catalog import Snapshot, Stream
 from slackwater.errors import QueryError
+from slackwater.pace.trigger import ROWS
 from slackwater.run.progress import Working
 from slackwater.run.refresh import flush_early
 from slackwater.run.warehouse import Step, Warehouse
@@ -97,7 +98,9 @@ def _waiting(stream: Stream, snapshot: Snapshot, since: int) -> bool:
 
 def _let_go(stream: Stream, warehouse: Warehouse) -> None:
     key, snapshot = stream.name.lower(), warehouse.catalog.known
-    upto = leaving(snapshot.traces[key], stream.capacity, _taken(stream, snapshot).values())
+    # A view that is to answer after so many rows has to count them.
+    counted = [view.answer.as_of.get(key, 0) for view in snapshot.views if view.trigger.kind == ROWS and view.answer and key in view.reads]
+    upto = leaving(snapshot.traces[key], stream.capacity, [*_taken(stream, snapshot).values(), *counted])
     if upto:
         step = Step(warehouse)
         step.let_go(key, upto)

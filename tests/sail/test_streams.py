@@ -16,6 +16,7 @@ from slackwater import Session
 from slackwater.errors import QueryError, SlackwaterError, Unsupported
 from slackwater.run import streams
 from slackwater.run.check import check
+from slackwater.run.loop import Loop
 
 
 @pytest.fixture
@@ -217,6 +218,38 @@ def test_a_view_that_is_suspended_misses_nothing(db: Session, monkeypatch: pytes
     assert list(db.sql("SELECT * FROM total")) == [(410,)]
     db.insert("used", came(20))
     assert ring(db) <= 140
+
+
+def test_a_view_over_a_stream_has_a_trigger_and_a_goal_like_any_other(db: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "TOGETHER", 5)
+    text = "SELECT name, count(*) AS n FROM used JOIN stations ON station = id GROUP BY name"
+    db.sql(f"CREATE VIEW counted WITH (trigger = 'every 300 rows', goal = 'within 5 seconds') AS {text}")
+    db.sql("CREATE VIEW total AS SELECT count(*) AS n FROM used")
+    loop = Loop(db._warehouse)
+    loop.turn()
+    for _ in range(14):  # more than the ring holds
+        db.insert("used", came(20))
+        loop.turn()
+    assert not list(db.sql("SELECT * FROM counted")) and list(db.sql("SELECT * FROM total")) == [(280,)]
+    db.insert("used", came(20))
+    loop.turn()
+    assert sorted(db.sql("SELECT * FROM counted")) == [("doors", 75), ("paint", 75), ("seats", 75)]
+    assert len(list(db.sql("DESCRIBE GOALS counted"))) == 1
+    db.insert("used", came(20))
+    assert ring(db) <= 140
+    told = db.sql("EXPLAIN PACES VIEW counted").message
+    assert "counted/1" in told or "counted/2" in told
+
+
+def test_paths_over_streams_are_explained(db: Session) -> None:
+    text = "SELECT name, max(amount) AS most FROM used JOIN stations ON station = id GROUP BY name"
+    paths = db.sql(f"EXPLAIN PATHS CREATE VIEW v AS {text}").message
+    assert "kept as it was when the view was created" in paths and "when rows leave" not in paths
+    delta = db.sql(f"EXPLAIN DELTA CREATE VIEW v AS {text}").message
+    assert "used@added" in delta and "used@kept" not in delta and "used@removed" not in delta
+    db.sql(f"CREATE VIEW v AS {text}")
+    for what in ("PLAN", "PATHS", "DELTA", "SPARK", "TRADEOFF"):
+        assert db.sql(f"EXPLAIN {what} VIEW v").message
 
 
 def test_a_query_reads_a_stream_until_it_is_quiet(db: Session) -> None:
