@@ -93,11 +93,10 @@ def expected(cells: list[dict[str, Any]], place: Path) -> None:
 
 
 def by_scale(cells: dict[float, list[dict[str, Any]]], constraint: float, place: Path) -> None:
-    """Of the queries that were run at all scale factors."""
-    names = sorted(set.intersection(*({cell["query"] for cell in found} for found in cells.values())), key=lambda name: (len(name), name))
-    scales = sorted(cells)
+    """Of the queries that were run at several scale factors."""
+    at = {name: sorted(scale for scale in cells if any(cell["query"] == name for cell in cells[scale])) for name in _names(cells)}
     figure, (left, spent) = plt.subplots(1, 2, figsize=(9, 3.8))
-    for number, name in enumerate(names):
+    for number, (name, scales) in enumerate((name, scales) for name, scales in at.items() if len(scales) > 1):
         least = [min(cell["final"] for cell in cells[scale] if cell["query"] == name) for scale in scales]
         left.plot(scales, least, "o-", color=f"C{number}", label=name)
         for planner, line in (("greedy", "o-"), ("uniform", "x--")):
@@ -107,13 +106,17 @@ def by_scale(cells: dict[float, list[dict[str, Any]]], constraint: float, place:
     spent.set(title=f"CPU beyond one batch at {constraint:g}, in batches", xscale="log")
     spent.set_yscale("symlog", linthresh=0.1)
     for axis in (left, spent):
-        axis.set_xticks(scales, [f"{scale:g}" for scale in scales])
+        axis.set_xticks(sorted(cells), [f"{scale:g}" for scale in sorted(cells)])
         axis.set_xlabel("scale factor")
         axis.minorticks_off()
     left.legend()
     shown = [plt.Line2D([], [], color="grey", linestyle=line, label=planner) for planner, line in (("greedy", "-"), ("uniform", "--"))]
     spent.legend(handles=shown)
     _save(figure, place)
+
+
+def _names(cells: dict[float, list[dict[str, Any]]]) -> list[str]:
+    return sorted({cell["query"] for found in cells.values() for cell in found}, key=lambda name: (len(name), name))
 
 
 def _beyond(cells: list[dict[str, Any]], query: str, constraint: float, planner: str) -> float:

@@ -22,11 +22,11 @@ from slackwater.result import Result
 from slackwater.run.beside import difference
 from slackwater.run.compile import AnyPath, Compiled, Whole, compile_query
 from slackwater.run.compiled import compiled
-from slackwater.run.definitions import how_kept, preview
 from slackwater.run.paces import planned, trade_off
 from slackwater.run.plans import in_full, stored
 from slackwater.run.reading import readable
 from slackwater.run.shown_paces import shown, shown_plan
+from slackwater.run.views import how_kept, preview
 from slackwater.run.warehouse import Warehouse
 from slackwater.sql.kinds import Explain
 from slackwater.trace import Trace

@@ -12,8 +12,8 @@ from slackwater import explain
 from slackwater.catalog import store_named
 from slackwater.errors import QueryError, SlackwaterError, Unsupported
 from slackwater.result import Result
-from slackwater.run import definitions, describe, tables
-from slackwater.run.answer import Answers, answer, answered_again, computed
+from slackwater.run import definitions, describe, tables, views
+from slackwater.run.answer import Answers, answer, answered_again, computed, staleness
 from slackwater.run.change import Changed
 from slackwater.run.choice import chooser_named
 from slackwater.run.folding import fold_when, folding_named
@@ -138,7 +138,7 @@ class Session:
 
     def _select(self, statement: kinds.Select) -> Result:
         wait_until_quiet(statement.query, self._warehouse)
-        refresh_on_read(statement.query, self._warehouse, definitions.staleness(statement))
+        refresh_on_read(statement.query, self._warehouse, staleness(statement))
         snapshot = self._warehouse.catalog.snapshot()
         self._warehouse.tell(Working("answering"))
         try:
@@ -151,7 +151,7 @@ class Session:
 
     def _refresh(self, statement: kinds.Refresh) -> Result:
         snapshot = self._warehouse.catalog.snapshot()
-        names = [definitions.awake(snapshot.view(statement.name)).name] if statement.name is not None else []
+        names = [views.awake(snapshot.view(statement.name)).name] if statement.name is not None else []
         names = names or [view.name for view in snapshot.views if not view.suspended]
         done = refresh(names, self._warehouse, statement.text)
         failed = [each for each in done if each.error is not None]
@@ -180,8 +180,8 @@ HANDLERS: Mapping[type, Handler] = {
     kinds.Refresh: Session._refresh,
     kinds.CreateTable: lambda db, s: Result.of_message(definitions.create_table(s, db._warehouse)),
     kinds.CreateStream: lambda db, s: Result.of_message(definitions.create_stream(s, db._warehouse)),
-    kinds.CreateView: lambda db, s: Result.of_message(definitions.create_view(s, db._warehouse)),
-    kinds.AlterView: lambda db, s: Result.of_message(definitions.alter_view(s, db._warehouse)),
+    kinds.CreateView: lambda db, s: Result.of_message(views.create_view(s, db._warehouse)),
+    kinds.AlterView: lambda db, s: Result.of_message(views.alter_view(s, db._warehouse)),
     kinds.Mark: lambda db, s: Result.of_message(definitions.mark(s, db._warehouse)),
     kinds.Drop: lambda db, s: Result.of_message(definitions.drop(s, db._warehouse)),
     kinds.Insert: lambda db, s: Result.of_message(_counted(tables.insert(s, db._warehouse), "inserted")),

@@ -92,6 +92,11 @@ def _whole(count: str, text: str, example: str) -> int:
     return int(digits)
 
 
+def seconds_named(text: str) -> float:
+    """How many seconds an option such as `5 minutes` names."""
+    return seconds_of(" ".join(text.lower().split()), text)
+
+
 def seconds_of(words: str, text: str) -> float:
     """A time such as `5 seconds`, in seconds. `text`: what it stands in."""
     found = _TIME.fullmatch(words)

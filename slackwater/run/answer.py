@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,17 +17,21 @@ from typing import Any
 import pyarrow as pa
 
 from slackwater.catalog import Snapshot
+from slackwater.pace.trigger import seconds_named
 from slackwater.result import Result
+from slackwater.run.defining import Allowed, check_options
 from slackwater.run.reading import notes, readable, state
 from slackwater.run.streams import check_not_overtaken, streams_in
 from slackwater.run.warehouse import Warehouse
 from slackwater.spark import Engine
+from slackwater.sql.kinds import Select
 from slackwater.sql.repeatable import is_repeatable
 from slackwater.trace import Damaged
 
 MOST_BYTES = 64 << 20  # of all answers
 ANSWER_BYTES = 1 << 20  # of one
 ANSWER_ROWS = 10_000
+SELECT_OPTIONS: Mapping[str, Allowed] = {"staleness": seconds_named}
 STATEMENTS = 1000  # of which is known what was said last
 
 
@@ -40,6 +44,13 @@ class Said:
     rows: pa.Table
     message: str
     statement: str
+
+
+def staleness(statement: Select) -> float:
+    """How many seconds the answers may be old that a query reads."""
+    check_options(statement.options, SELECT_OPTIONS, statement.text)
+    text = statement.options.get("staleness")
+    return 0.0 if text is None else seconds_named(str(text))
 
 
 class Answers:

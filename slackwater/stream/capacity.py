@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from slackwater.errors import QueryError
-from slackwater.pace.trigger import seconds_of
+from slackwater.pace.trigger import seconds_named
 
 USUAL = "1 million rows"
 QUIET = "1 second"
@@ -42,5 +42,4 @@ def capacity_named(text: str) -> Capacity:
 @lru_cache(maxsize=1024)
 def quiet_named(text: str) -> float:
     """In seconds, how long nothing comes to a stream that is taken to be quiet. 0: queries do not wait for more."""
-    words = " ".join(text.lower().split())
-    return 0.0 if words.split(" ")[0] == "0" else seconds_of(words, text)
+    return seconds_named(text)

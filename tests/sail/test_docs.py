@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 
 import slackwater
-from slackwater.run.definitions import TABLE_OPTIONS, VIEW_OPTIONS
+from slackwater.run.definitions import STREAM_OPTIONS, TABLE_OPTIONS
+from slackwater.run.views import VIEW_OPTIONS
 from slackwater.sql import split
 
 CONNECT: dict[str, Any] = slackwater.connect.__kwdefaults__ or {}
@@ -106,7 +107,7 @@ def test_every_link_leads_somewhere() -> None:
 
 def test_every_setting_is_on_its_page() -> None:
     page = (ROOT / "docs/settings.md").read_text()
-    options = {**VIEW_OPTIONS, **TABLE_OPTIONS}
+    options = {**VIEW_OPTIONS, **TABLE_OPTIONS, **STREAM_OPTIONS}
     variables = {name for file in ROOT.glob("slackwater/**/*.py") for name in re.findall(r"SLACKWATER_[A-Z]+", file.read_text())}
     assert variables and options
     values = [value for allowed in options.values() if isinstance(allowed, tuple) for value in allowed]
