@@ -45,6 +45,7 @@ SCRIPT = """
 import duckdb, json, sys, time
 asked = json.load(sys.stdin)
 db = duckdb.connect()
+db.execute("SET enable_progress_bar = false")
 for name, file in asked["tables"].items():
     db.execute(f"CREATE TABLE {name} AS SELECT * FROM read_parquet('{file}')")
 found = {}
@@ -53,7 +54,7 @@ for name, text in asked["texts"].items():
         began, started = time.process_time(), time.monotonic()
         rows = db.execute(text).fetchall()
         found[name] = (time.process_time() - began, rows, time.monotonic() - started)
-print(json.dumps(found, default=str))
+print("\\n" + json.dumps(found, default=str))
 """
 
 
@@ -75,7 +76,7 @@ def in_duckdb(data: Path, texts: dict[str, str]) -> Found:
         "texts": {name: _in(text, "duckdb") for name, text in texts.items()},
     }
     run = subprocess.run([DUCKDB, "-c", SCRIPT], input=json.dumps(asked), capture_output=True, text=True, check=True)
-    return {name: Taken(*each) for name, each in json.loads(run.stdout).items()}
+    return {name: Taken(*each) for name, each in json.loads(run.stdout.splitlines()[-1]).items()}
 
 
 def in_postgres(data: Path, texts: dict[str, str]) -> Found:

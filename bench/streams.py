@@ -48,7 +48,7 @@ class Bench:
     """An engine, on which every run has a warehouse of its own."""
 
     def __init__(self, engine: str, scale_factor: float, folder: Path) -> None:
-        self._folder = folder
+        self._folder, self._name = folder, engine
         self._texts = tpch.queries(scale_factor)
         self._data = tpch.generate(scale_factor)
         self._keeper = slackwater.connect(folder / "keeper", engine=engine)  # the engine lives as long as this
@@ -101,7 +101,7 @@ class Bench:
         keys, values = luck.integers(0, GROUPS, MILLION).astype(np.int32), luck.integers(0, 1000, MILLION)
         rows = pa.table({"k": pa.array(keys), "v": pa.array(values)})
         rates, reads = [], []
-        with tempfile.TemporaryDirectory(dir=self._folder) as place, slackwater.connect(place, engine=self.engine) as db:
+        with tempfile.TemporaryDirectory(dir=self._folder) as place, slackwater.connect(place, engine=self._name) as db:
             db.sql("CREATE STREAM numbers (k INT, v BIGINT) WITH (quiet = '0 seconds')")
             db.sql("CREATE VIEW sums AS SELECT k, count(*) AS n, sum(v) AS v FROM numbers GROUP BY k")
             for _ in range(2 * rounds):
