@@ -20,7 +20,7 @@ from slackwater.run.warehouse import Step, Warehouse
 from slackwater.sql import relations_in
 from slackwater.stream import leaving
 
-TOGETHER = 50_000  # rows that views take at one go, or as many batches: a flush costs about as much for fewer
+SHARE = 0.5  # of the ring may wait to be taken, or so many batches: the more rows a flush takes, the less it costs for each
 BATCHES = 256
 LOOKED = 0.02  # seconds between two looks whether anything has come
 
@@ -93,7 +93,8 @@ def _waiting(stream: Stream, snapshot: Snapshot, since: int) -> bool:
     """Whether enough has come since a version to be taken."""
     trace = snapshot.traces[stream.name.lower()]
     batches = trace.between(since, trace.version)
-    return len(batches) >= BATCHES or sum(batch.rows for batch in batches) >= min(TOGETHER, stream.capacity.rows)
+    rows, bytes = (sum(getattr(batch, what) for batch in batches) for what in ("rows", "bytes"))
+    return len(batches) >= BATCHES or rows >= SHARE * stream.capacity.rows or bytes >= SHARE * stream.capacity.bytes
 
 
 def _let_go(stream: Stream, warehouse: Warehouse) -> None:

@@ -23,7 +23,7 @@ import tests.as_if_many  # noqa: F401
 from slackwater.catalog import Snapshot, lease
 from slackwater.catalog.store_file import FILE
 from slackwater.pace.planners import eager
-from slackwater.run import fold, folding, streams, tables, warehouse
+from slackwater.run import fold, folding, tables, warehouse
 from slackwater.run.backup import backup
 from slackwater.run.check import check
 from slackwater.run.loop import Loop
@@ -65,7 +65,6 @@ class Worker:
         others take this for a process of another machine."""
         warehouse.GRACE, fold.SMALL, ranges.BATCHES, folding.PAUSE = settings["grace"], settings["small"], 2, 0.0
         vars(tables)["FEW"] = write.ROWS = FEW
-        streams.TOGETHER = FEW
         lease.ASKED_EVERY = 0.1
         if settings["elsewhere"]:
             lease.LASTS, lease.RENEWED_EVERY = 6.0, 1.0

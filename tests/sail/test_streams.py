@@ -39,7 +39,7 @@ PARTS = "SELECT part, count(*) AS n, sum(amount) AS amount, min(amount) AS least
 
 
 def test_a_view_counts_all_rows_that_ever_came_and_the_ring_keeps_the_newest(db: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "TOGETHER", 40)
+    monkeypatch.setattr(streams, "SHARE", 0.4)
     assert "it sees what comes to used from now on" in db.sql(f"CREATE VIEW parts AS {PARTS}").message
     everything: list[tuple[Any, ...]] = []
     for number in range(30):
@@ -201,7 +201,7 @@ def test_an_answer_may_be_a_little_old_where_that_is_said(db: Session) -> None:
 
 
 def test_a_view_that_is_suspended_misses_nothing(db: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "TOGETHER", 5)
+    monkeypatch.setattr(streams, "SHARE", 0.05)
     db.sql("CREATE VIEW total AS SELECT count(*) AS n FROM used")
     db.sql("CREATE VIEW other AS SELECT count(*) AS n FROM used")
     db.insert("used", came(10))
@@ -221,7 +221,7 @@ def test_a_view_that_is_suspended_misses_nothing(db: Session, monkeypatch: pytes
 
 
 def test_a_view_over_a_stream_has_a_trigger_and_a_goal_like_any_other(db: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "TOGETHER", 5)
+    monkeypatch.setattr(streams, "SHARE", 0.05)
     text = "SELECT name, count(*) AS n FROM used JOIN stations ON station = id GROUP BY name"
     db.sql(f"CREATE VIEW counted WITH (trigger = 'every 300 rows', goal = 'within 5 seconds') AS {text}")
     db.sql("CREATE VIEW total AS SELECT count(*) AS n FROM used")
@@ -253,7 +253,7 @@ def test_paths_over_streams_are_explained(db: Session) -> None:
 
 
 def test_a_row_that_a_view_fails_at_stops_that_view_alone(db: Session, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streams, "TOGETHER", 5)
+    monkeypatch.setattr(streams, "SHARE", 0.05)
     db.sql("CREATE VIEW shares AS SELECT sum(100 DIV amount) AS shares FROM used")
     db.sql("CREATE VIEW total AS SELECT count(*) AS n FROM used")
     db.insert("used", came(10, 1))
@@ -308,7 +308,7 @@ def test_a_query_that_is_overtaken_says_so(db: Session) -> None:
 def test_views_are_right_at_any_time(db: Session, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against a table that keeps all rows: whatever is inserted, read, folded, created and dropped in between."""
     luck = random.Random(seed)
-    monkeypatch.setattr(streams, "TOGETHER", luck.choice([1, 15, 1000]))
+    monkeypatch.setattr(streams, "SHARE", luck.choice([0.01, 0.15, 10.0]))
     db.sql("CREATE TABLE kept (part STRING, station INT, amount INT, number INT)")
     texts = [
         "SELECT part, count(*) AS n, sum(amount) AS amount, max(station) AS s FROM {} WHERE amount % 3 > 0 GROUP BY part",
@@ -344,7 +344,7 @@ def test_views_are_right_at_any_time(db: Session, seed: int, monkeypatch: pytest
 
 def test_a_read_has_every_insert_that_was_acknowledged_before(db: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     """Eight threads write, and four read."""
-    monkeypatch.setattr(streams, "TOGETHER", 300)
+    monkeypatch.setattr(streams, "SHARE", 3.0)
     db.sql("CREATE VIEW total AS SELECT count(*) AS n, sum(amount) AS amount FROM used")
     db.sql("CREATE VIEW parts AS SELECT part, count(*) AS n FROM used GROUP BY part")
     acknowledged, lock, ended = [0], threading.Lock(), threading.Event()
