@@ -271,17 +271,18 @@ def test_a_row_that_a_view_fails_at_stops_that_view_alone(db: Session, monkeypat
     assert ring(db) <= 140
 
 
+def post(db: Session) -> None:
+    """Five rows, one after the other."""
+    for number in range(5):
+        time.sleep(0.1)
+        db.insert("posts", [(2, number)])
+
+
 def test_a_query_reads_a_stream_until_it_is_quiet(db: Session) -> None:
     db.sql("CREATE STREAM posts (uid INT, score INT) WITH (quiet = '0.3 seconds')")
     db.insert("posts", [(1, 10)])
-
-    def post() -> None:
-        for number in range(5):
-            time.sleep(0.1)
-            db.insert("posts", [(2, number)])
-
     with ThreadPoolExecutor(1) as pool:
-        posting = pool.submit(post)
+        posting = pool.submit(post, db)
         found = list(db.sql("SELECT name, count(*) AS n FROM posts JOIN stations ON uid = id GROUP BY name ORDER BY name"))
         posting.result()
     assert found == [("doors", 5), ("paint", 1)]
@@ -290,14 +291,8 @@ def test_a_query_reads_a_stream_until_it_is_quiet(db: Session) -> None:
 def test_a_query_that_is_overtaken_says_so(db: Session) -> None:
     db.sql("CREATE STREAM posts (uid INT, score INT) WITH (quiet = '1 second', capacity = '2 rows')")
     db.insert("posts", [(1, 10)])
-
-    def post() -> None:
-        for number in range(5):
-            time.sleep(0.1)
-            db.insert("posts", [(2, number)])
-
     with ThreadPoolExecutor(1) as pool:
-        posting = pool.submit(post)
+        posting = pool.submit(post, db)
         with pytest.raises(QueryError, match='rows of stream "posts" have left its ring'):
             db.sql("SELECT count(*) AS n FROM posts")
         posting.result()
