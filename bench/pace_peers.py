@@ -38,6 +38,7 @@ from slackwater.spark.java import find_java
 FLINK = Path(__file__).parent.parent / ".peers/apache-flink/bin/python"
 MICRO_BATCHES = 10  # of Structured Streaming, each of which costs it most of a CPU second
 PATIENCE = 900  # seconds for a query in Flink
+HEAP = "14g"  # of memory for Flink: with the quarter of a machine that Java takes by default, some queries only collect garbage
 WARM = 100  # CPU seconds that it takes there, from which on it is not run again
 DIALECT = "spark"  # Flink has names in backquotes, too
 
@@ -101,7 +102,7 @@ def in_flink(data: Path, name: str, text: str, folder: Path) -> Taken | str:
         columns = ", ".join(f"`{column}` {kind}" for column, kind in facts.columns)
         tables.append(f"CREATE TABLE {table} ({columns}) WITH ('connector' = 'filesystem', 'path' = 'file://{place}', 'format' = 'csv')")
     asked = {"settings": SETTINGS, "tables": tables, "text": _unordered(text), "warm": WARM}
-    environment = {"JAVA_HOME": str(find_java()), "PATH": f"{FLINK.parent}:/usr/bin:/bin"}
+    environment = {"JAVA_HOME": str(find_java()), "PATH": f"{FLINK.parent}:/usr/bin:/bin", "JVM_ARGS": f"-Xmx{HEAP}"}
     try:
         run = subprocess.run(
             [FLINK, "-c", SCRIPT], input=json.dumps(asked), capture_output=True, text=True, env=environment, timeout=PATIENCE, check=False
