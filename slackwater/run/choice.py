@@ -36,6 +36,7 @@ SMALLER = 0.5  # of what flushes read, on average, is what one must read for the
 COLD = 0.1  # what the first flush of a way counts, for which an engine generates and compiles code
 FAR = 4  # times as many rows as flushes usually read is what they say little about: their way is tried, and so learned of,
 TRIED = 3  # if it is expected to cost no more than so many times the other
+DOUBTED = 3  # times what was guessed may come of it: so much cheaper than what is known must a guess be
 CATCH_UP_OVER = 5  # refreshes, over which it must pay that paths which have stayed behind catch up
 AFRESH = 1.5  # times what it costs to compute a view anew is what it costs to compute all its paths from nothing, with what they keep
 
@@ -106,10 +107,11 @@ def chooser_named(name: str) -> Chooser:
 def by_cost(rows: int, rows_in_full: int, learned: Learned, guess: Guess, catch_up: int = 0, expected: float | None = None) -> Choice:
     """The cheaper of two flushes that read so many rows. `catch_up`: what must be read once, before that is enough. `expected`: what the
     incremental one costs, if more is known about it than such rows."""
-    full = expected_cost(rows_in_full, learned.get(FULL) or learned.get(FIRST), guess)
     if expected is not None:
+        full = cost_in_full(rows_in_full, learned, guess)
         how, read = (FULL, rows_in_full) if full < CLEARLY * expected else (INCREMENTAL, rows)
         return Choice(how, read, expected, full)
+    full = expected_cost(rows_in_full, learned.get(FULL) or learned.get(FIRST), guess)
     incremental = expected_cost(rows, learned.get(INCREMENTAL), guess)
     if catch_up > rows:
         once = min(expected_cost(catch_up, learned.get(INCREMENTAL), guess), AFRESH * full)
@@ -179,6 +181,17 @@ def expected_cost(rows: int, sums: Sequence[float] | None, guess: Guess) -> floa
     if rows < usual:
         return known * guess.at(rows) / there
     return known + min(guess.per_row, known / max(usual, 1.0)) * (rows - usual)  # no row costs more than it would if nothing else did
+
+
+def cost_in_full(rows: int, learned: Learned, guess: Guess) -> float:
+    """What a full flush costs, for who knows what incremental ones do.
+
+    Where none was seen that read about so many rows, a guess would be held against what is known. It may be several times too low, for a
+    path that joins and groups, and that would show just when an answer is due.
+    """
+    seen = learned.get(FULL) or learned.get(FIRST)
+    cost = expected_cost(rows, seen, guess)
+    return DOUBTED * cost if PRICE in learned and (seen is None or _is_far(rows, seen)) else cost
 
 
 def _is_far(rows: int, sums: Sequence[float] | None) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from slackwater.pace.simulate import Costs, PathModel
 from slackwater.path import Path
 from slackwater.plan import Scan
 from slackwater.run.beside import guess_for
-from slackwater.run.choice import CATCH_UP_OVER, FIRST, FULL, PRICE, Guess, Learned, expected_cost
+from slackwater.run.choice import CATCH_UP_OVER, PRICE, Guess, Learned, cost_in_full
 from slackwater.run.compile import Compiled
 from slackwater.run.plans import in_full
 from slackwater.run.warehouse import Step, Warehouse
@@ -30,14 +30,14 @@ def path_model(path: Path, rows: Mapping[str, float], trace: Trace | None, learn
     scans = [node.relation for node in path.top.walk() if isinstance(node, Scan)]
     guess = guess_for(in_full(path).change, int(sum(rows[source] for source in scans)), warehouse)
     guessed = Price(guess.fixed, guess.per_row, guess.per_row * guess.looked_through)
-    full = priced(learned.get(FULL) or learned.get(FIRST), guess)
+    full = priced(learned, guess)
     model = PathModel(path.name, path.top, sizes, price(learned.get(PRICE, ()), guessed), full)
     return fitted(model, learned)
 
 
-def priced(sums: Sequence[float] | None, guess: Guess) -> Callable[[Numbers], Numbers]:
+def priced(learned: Learned, guess: Guess) -> Callable[[Numbers], Numbers]:
     """What a full flush costs, by rows that it reads."""
-    costs = np.array([expected_cost(int(rows), sums, guess) for rows in SOME])
+    costs = np.array([cost_in_full(int(rows), learned, guess) for rows in SOME])
     return lambda rows: np.interp(rows, SOME, costs)
 
 

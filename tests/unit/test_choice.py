@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from slackwater.errors import QueryError
-from slackwater.run.choice import FIRST, FULL, INCREMENTAL, Guess, Learned, by_cost, chooser_named, learn
+from slackwater.run.choice import FIRST, FULL, INCREMENTAL, PRICE, Guess, Learned, by_cost, chooser_named, learn
 
 GUESS = Guess(fixed=0.3, per_row=1e-6, looked_through=1.0)
 MILLION = 1_000_000
@@ -109,3 +109,14 @@ def test_what_is_known_better_stands_for_what_rows_tell() -> None:
     assert by_cost(100 * MILLION, MILLION, {}, GUESS).how == FULL
     assert by_cost(100 * MILLION, MILLION, {}, GUESS, expected=full).how == INCREMENTAL
     assert by_cost(1000, MILLION, {}, GUESS, expected=2 * full).how == FULL
+
+
+def test_a_guess_of_a_full_flush_must_be_far_cheaper_than_what_is_known() -> None:
+    """The first flush of a path that began from nothing tells nothing of one that reads all that has come since."""
+    known = seen({0: 0.01}, FIRST, seen({10_000: 0.2, 100_000: 1.0}, INCREMENTAL), times=1)
+    known[PRICE] = [1.0] * 9
+    guessed = by_cost(100_000, MILLION, {}, GUESS).full
+    assert by_cost(100_000, MILLION, known, GUESS, expected=2 * guessed).how == INCREMENTAL
+    assert by_cost(100_000, MILLION, known, GUESS, expected=6 * guessed).how == FULL
+    tried = seen({MILLION: guessed}, FULL, known)
+    assert by_cost(100_000, MILLION, tried, GUESS, expected=2 * guessed).how == FULL
