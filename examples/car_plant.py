@@ -23,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from rich import box
 from rich.console import Console
 from rich.panel import Panel
@@ -195,12 +196,13 @@ class Demo:
         self.stream(used, restocked)
 
     def stream(self, used: pa.Table, restocked: pa.Table) -> None:
-        """The same events, but as streams: they pass the view, and all but the newest are gone. The answer must be the same."""
+        """The same events, but as streams: they pass a view and a sample, and only the newest stay. The answer must be the same."""
         self.console.rule("[bold]the same events as streams, which are not kept", align="left")
         for name in STREAMS:
             self.db.sql(f"CREATE STREAM {name} ({EVENTS}) WITH (capacity = '1 million rows')")
         text = QUERY.replace("FROM part_usage", f"FROM {STREAMS[0]}").replace("FROM part_restock", f"FROM {STREAMS[1]}")
         self.console.print(self.db.sql(f"CREATE VIEW low_now AS {text}").message, highlight=False)
+        self.db.sql(f"CREATE SAMPLE some_used ON {STREAMS[0]} SIZE 10000 WITH (seed = 7)")
         rows = used.num_rows + restocked.num_rows
         with measured() as passing:
             for name, events in zip(STREAMS, (used, restocked), strict=True):
@@ -214,10 +216,15 @@ class Demo:
         with measured() as again:
             for _ in range(READS):
                 self.db.sql("SELECT * FROM low_now").to_arrow()
-        self.console.print(f"  read again, while nothing comes: {READS / again.seconds:,.0f} times a second\n", highlight=False)
+        self.console.print(f"  read again, while nothing comes: {READS / again.seconds:,.0f} times a second", highlight=False)
+        with measured() as sampling:
+            [(sampled, wheels)] = self.db.sql("SELECT count(*), sum(CASE WHEN part = 'Wheel' THEN _weight ELSE 0 END) FROM some_used")
+        really = pc.sum(pc.equal(used["part"], "Wheel")).as_py()
+        told = f"a sample of {sampled:,} of all that came says that {wheels:,.0f} of them were wheels; it were {really:,}"
+        self.console.print(f"  {told}: {_cost(sampling)}\n", highlight=False)
         if answer != self.answer:
             raise SystemExit("the view over streams differs from the one over tables: please report this")
-        for statement in ("DROP VIEW low_now", *(f"DROP STREAM {name}" for name in STREAMS)):
+        for statement in ("DROP VIEW low_now", "DROP SAMPLE some_used", *(f"DROP STREAM {name}" for name in STREAMS)):
             self.db.sql(statement)
 
     def warm_up(self) -> None:

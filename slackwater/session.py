@@ -12,7 +12,7 @@ from slackwater import explain
 from slackwater.catalog import store_named
 from slackwater.errors import QueryError, SlackwaterError, Unsupported
 from slackwater.result import Result
-from slackwater.run import definitions, describe, tables, views
+from slackwater.run import definitions, describe, samples, tables, views
 from slackwater.run.answer import Answers, answer, answered_again, computed, staleness
 from slackwater.run.change import Changed
 from slackwater.run.choice import chooser_named
@@ -180,6 +180,7 @@ HANDLERS: Mapping[type, Handler] = {
     kinds.Refresh: Session._refresh,
     kinds.CreateTable: lambda db, s: Result.of_message(definitions.create_table(s, db._warehouse)),
     kinds.CreateStream: lambda db, s: Result.of_message(definitions.create_stream(s, db._warehouse)),
+    kinds.CreateSample: lambda db, s: Result.of_message(samples.create_sample(s, db._warehouse)),
     kinds.CreateView: lambda db, s: Result.of_message(views.create_view(s, db._warehouse)),
     kinds.AlterView: lambda db, s: Result.of_message(views.alter_view(s, db._warehouse)),
     kinds.Mark: lambda db, s: Result.of_message(definitions.mark(s, db._warehouse)),

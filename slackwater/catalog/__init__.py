@@ -3,7 +3,7 @@
 from slackwater.catalog.catalog import Catalog, Changes, Snapshot
 from slackwater.catalog.lease import Lease
 from slackwater.catalog.pairing import check_pair
-from slackwater.catalog.records import Answer, Done, Relation, Stream, Table, View
+from slackwater.catalog.records import Answer, Done, Relation, Sample, Stream, Table, View
 from slackwater.catalog.store import Store, Unsettled
 from slackwater.catalog.stores import reading_catalog, store_named
 
@@ -14,6 +14,7 @@ __all__ = [
     "Done",
     "Lease",
     "Relation",
+    "Sample",
     "Snapshot",
     "Store",
     "Stream",

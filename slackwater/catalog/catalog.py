@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from slackwater.catalog.lease import Lease
-from slackwater.catalog.records import Done, Relation, Stream, Table, View, done_from_json, relation_from_json, to_json
+from slackwater.catalog.records import Done, Relation, Sample, Stream, Table, View, done_from_json, relation_from_json, to_json
 from slackwater.catalog.store import Statements, Store, Unsettled
 from slackwater.errors import QueryError, WarehouseError, did_you_mean
 from slackwater.plan import Column
@@ -64,12 +64,16 @@ class Snapshot:
         found = self.relation(name)
         if not isinstance(found, Table):
             raise QueryError(f'"{name}" is a view: its rows change when the tables it reads do', hint="change those tables instead")
+        if isinstance(found, Sample):
+            raise QueryError(
+                f'"{name}" is a sample: its rows change when those of "{found.source}" do', hint=f"change {found.source} instead"
+            )
         return found
 
     def view(self, name: str) -> View:
         found = self.relation(name)
         if not isinstance(found, View):
-            raise QueryError(f'"{name}" is a table, not a view')
+            raise QueryError(f'"{name}" is a {found.kind}, not a view')
         return found
 
     @property
@@ -79,6 +83,10 @@ class Snapshot:
     @property
     def streams(self) -> list[Stream]:
         return [r for r in self.relations.values() if isinstance(r, Stream)]
+
+    @property
+    def samples(self) -> list[Sample]:
+        return [r for r in self.relations.values() if isinstance(r, Sample)]
 
     @property
     def views(self) -> list[View]:
@@ -92,6 +100,9 @@ class Snapshot:
     def readers(self, name: str) -> list[str]:
         """The views whose text names a relation."""
         return [view.name for view in self.views if name.lower() in view.reads]
+
+    def samples_of(self, name: str) -> list[Sample]:
+        return [sample for sample in self.samples if sample.source.lower() == name.lower()]
 
     # What a session's binder asks for.
     def columns(self, name: str) -> tuple[Column, ...] | None:

@@ -23,6 +23,11 @@ class Table:
     next_id: int = 1  # the identity of the next row that arrives
 
     @property
+    def kind(self) -> str:
+        """What it is, in a word of users."""
+        return type(self).__name__.lower()
+
+    @property
     def append_only(self) -> bool:
         return self.options.get("append_only", "false").lower() == "true"
 
@@ -43,6 +48,16 @@ class Stream(Table):
     def quiet(self) -> float:
         """Seconds without a new row, after which a query that reads the stream has read all of it."""
         return quiet_named(self.options.get("quiet", QUIET))
+
+
+@dataclass(frozen=True)
+class Sample(Table):
+    """So many rows of a table or a stream, each as likely to be among them as any other, kept up to date."""
+
+    source: str = ""
+    size: int = 0
+    population: int = 0  # of how many rows it is a sample
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -71,6 +86,8 @@ class View:
     answer: Answer | None = None
     error: str | None = None  # why its last refresh failed
     suspended: bool = False  # it keeps its answer, and what comes waits for it
+
+    kind = "view"
 
     @property
     def trigger(self) -> Trigger:
@@ -128,6 +145,7 @@ class Done:
 
 
 Relation = Table | View
+TABLES: dict[str, type[Table]] = {"table": Table, "stream": Stream, "sample": Sample}  # by the word in a record
 
 
 def to_json(record: Relation | Done) -> str:
@@ -141,8 +159,8 @@ def relation_from_json(text: str) -> Relation:
     for name in ("primary_key", "required", "reads", "place"):
         if facts.get(name) is not None:
             facts[name] = tuple(facts[name])
-    if kind in ("table", "stream"):
-        return (Table if kind == "table" else Stream)(**facts)
+    if kind in TABLES:
+        return TABLES[kind](**facts)
     if facts["answer"] is not None:
         facts["answer"] = Answer(**facts["answer"])
     return View(**facts)

@@ -21,7 +21,8 @@ KEYWORDS = tuple(
     EXISTS EXPLAIN FALSE FILTER FORMAT FROM FULL GROUP GROUPING HAVING HISTORY IF IN INNER INSERT INTERSECT INTO IS JOIN KEY
     LATERAL LEFT LIKE LIMIT MATCHED MATERIALIZED MERGE NOT NULL NULLS OFFSET ON OR ORDER OUTER OVER PARTITION PATHS PLAN PRIMARY
     REFRESH REPLACE RIGHT ROLLUP SELECT SEMI SET SETS SHOW SPARK TABLE TABLES THEN TRUE UNION UPDATE USING VACUUM VALUES VIEW VIEWS
-    ALTER CAPACITY FOREIGN MARK QUIET RESUME SERVER STALENESS STREAM STREAMS SUSPEND WHEN WHERE WITH
+    ALTER CAPACITY FOREIGN MARK QUIET REPEATABLE RESERVOIR RESUME ROWS SAMPLE SAMPLES SERVER SIZE STALENESS STREAM STREAMS
+    SUSPEND TABLESAMPLE WHEN WHERE WITH
     """.split()
 )
 # After these a table or view is expected, and nothing else.
@@ -42,7 +43,7 @@ class Names:
     def columns(self) -> dict[str, list[str]]:
         """The columns of every table and view."""
         if self._known is None:
-            relations = [str(row[0]) for what in ("TABLES", "VIEWS") for row in self._ask(f"SHOW {what}")]
+            relations = [str(row[0]) for what in ("TABLES", "STREAMS", "SAMPLES", "VIEWS") for row in self._ask(f"SHOW {what}")]
             self._known = {name: self._columns(name) for name in relations}
         return self._known
 

@@ -26,8 +26,8 @@ PROMPT = "slackwater> "
 CONTINUATION = "        ...> "
 HELP = """\
 A statement ends with a semicolon and may go over many lines.
-  \\d          list tables and views
-  \\d NAME     describe a table or view
+  \\d          list tables, streams, samples and views
+  \\d NAME     describe one of them
   \\?          this help
   \\q          leave (also: exit, quit, Ctrl-D)
   Tab         complete a word             Ctrl-R   search the history
@@ -77,8 +77,8 @@ class Shell:
         if name:
             self.runner.run(f"DESCRIBE {name}")
         else:
-            self.runner.run("SHOW TABLES")
-            self.runner.run("SHOW VIEWS")
+            for what in ("TABLES", "STREAMS", "SAMPLES", "VIEWS"):
+                self.runner.run(f"SHOW {what}")
 
 
 def prompt_session(names: Names) -> PromptSession[str]:

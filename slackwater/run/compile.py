@@ -131,7 +131,7 @@ def _columns_by_engine(text: str, reads: tuple[str, ...], snapshot: Snapshot, en
     for read in reads:
         empty = ", ".join(f"CAST(NULL AS {c.type}) AS {quote(c.name)}" for c in snapshot.relation(read).columns)
         names[read] = engine.define(f"{read}@nothing", f"SELECT {empty} WHERE false")
-    return engine.columns_of(rename_relations(text, lambda name: names[name.lower()]))
+    return engine.columns_of(rename_relations(text, lambda found: names[found.name.lower()]))
 
 
 def _down_to_traces(plan: Node, snapshot: Snapshot, answers: Callable[[str], Compiled]) -> Node:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from slackwater.catalog import Relation, Snapshot, Stream, View
+from slackwater.catalog import Snapshot
 from slackwater.errors import QueryError
 from slackwater.run.warehouse import Step
 from slackwater.sql import Piece
@@ -35,7 +35,7 @@ def already(name: Piece, wanted: str, snapshot: Snapshot, if_not_exists: bool, o
     found = snapshot.relations.get(name.lower())
     if found is None:
         return None
-    kind = kind_of(found)
+    kind = found.kind
     if or_replace and kind == wanted:
         return None
     if if_not_exists:
@@ -43,10 +43,6 @@ def already(name: Piece, wanted: str, snapshot: Snapshot, if_not_exists: bool, o
     raise QueryError(
         f'there is already a {kind} called "{found.name}"', text=text, place=name.place, hint="drop it first, or use OR REPLACE"
     )
-
-
-def kind_of(relation: Relation) -> str:
-    return "view" if isinstance(relation, View) else "stream" if isinstance(relation, Stream) else "table"
 
 
 def drop_traces(step: Step, name: str) -> None:

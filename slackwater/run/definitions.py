@@ -1,4 +1,4 @@
-"""Create and drop tables and streams, drop views, and set markers."""
+"""Create tables and streams, drop whatever there is, and set markers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from slackwater.errors import QueryError
 from slackwater.plan import Column
 from slackwater.run.change import write_query
 from slackwater.run.constraints import check_rows
-from slackwater.run.defining import Allowed, already, check_options, drop_traces, kind_of, listed_views, plain
+from slackwater.run.defining import Allowed, already, check_options, drop_traces, listed, listed_views, plain
 from slackwater.run.reading import readable
 from slackwater.run.refresh import refresh_on_read
 from slackwater.run.warehouse import Step, Warehouse
@@ -89,7 +89,7 @@ def mark(statement: Mark, warehouse: Warehouse) -> str:
 
 
 def drop(statement: Drop, warehouse: Warehouse) -> str:
-    """DROP TABLE | VIEW name"""
+    """DROP TABLE | STREAM | SAMPLE | VIEW name"""
     with warehouse.writing:
         step = Step(warehouse)
         relation = step.before.relations.get(statement.name.lower())
@@ -98,7 +98,7 @@ def drop(statement: Drop, warehouse: Warehouse) -> str:
                 return f"there is no {statement.kind} {statement.name}"
             step.before.relation(statement.name)
             raise AssertionError
-        kind = kind_of(relation)
+        kind = relation.kind
         if kind != statement.kind:
             raise QueryError(
                 f'"{relation.name}" is a {kind}',
@@ -116,6 +116,9 @@ def _drop_in(step: Step, name: str, warehouse: Warehouse) -> None:
     readers = step.before.readers(name)
     if readers:
         raise QueryError(f'"{name}" is read by {listed_views(readers)}', hint="drop those views first")
+    samples = [sample.name for sample in step.before.samples_of(name)]
+    if samples:
+        raise QueryError(f'"{name}" is sampled by "{listed(samples)}"', hint=f"DROP SAMPLE {samples[0]}")
     if name.lower() in step.before.relations:
         drop_traces(step, name)
         step.changes.drop(name)

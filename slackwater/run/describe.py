@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime
 
-from slackwater.catalog import Snapshot, Stream, Table, View
+from slackwater.catalog import Sample, Snapshot, Stream, Table, View
 from slackwater.errors import Place, caret
 from slackwater.result import Result
 from slackwater.run.compiled import compiled
 from slackwater.run.refresh import is_stale
+from slackwater.run.samples import is_behind
 from slackwater.run.streams import waiting_rows
 from slackwater.run.warehouse import Warehouse
 from slackwater.sql.kinds import Describe, Show
@@ -20,7 +21,7 @@ def show(statement: Show, warehouse: Warehouse) -> Result:
         rows = [
             (t.name, snapshot.traces[t.name.lower()].rows, snapshot.traces[t.name.lower()].version, ", ".join(t.primary_key))
             for t in snapshot.tables
-            if not isinstance(t, Stream)
+            if not isinstance(t, Stream | Sample)
         ]
         return Result.of_rows(["table", "rows", "version", "primary key"], rows)
     if statement.what == "streams":
@@ -30,6 +31,13 @@ def show(statement: Show, warehouse: Warehouse) -> Result:
             for stream in snapshot.streams
         ]  # fmt: skip
         return Result.of_rows(["stream", "rows", "not taken yet", "capacity", "views"], listed)
+    if statement.what == "samples":
+        known = [
+            (sample.name, sample.source, snapshot.traces[sample.name.lower()].rows, sample.size, sample.population,
+             "behind" if is_behind(sample, snapshot) else "up to date")
+            for sample in snapshot.samples
+        ]  # fmt: skip
+        return Result.of_rows(["sample", "of", "rows", "size", "population", "state"], known)
     if statement.what == "views":
         return Result.of_rows(["view", "refresh", "state", "refreshed"], [_view_line(view, snapshot) for view in snapshot.views])
     lines = []
@@ -94,11 +102,14 @@ def _goals(view: str | None, warehouse: Warehouse) -> Result:
 
 def _table_facts(table: Table, snapshot: Snapshot) -> list[tuple[str, str, str]]:
     trace = snapshot.traces[table.name.lower()]
-    facts = [("table", "rows", str(trace.rows)), ("table", "version", str(trace.version))]
+    facts = [(table.kind, "rows", str(trace.rows)), (table.kind, "version", str(trace.version))]
+    if isinstance(table, Sample):
+        facts += [(table.kind, name, str(value)) for name, value in (("of", table.source), ("size", table.size), ("seed", table.seed))]
+        facts += [(table.kind, "population", str(table.population))]
     if table.primary_key:
-        facts.append(("table", "primary key", ", ".join(table.primary_key)))
+        facts.append((table.kind, "primary key", ", ".join(table.primary_key)))
     if table.required:
-        facts.append(("table", "not null", ", ".join(table.required)))
+        facts.append((table.kind, "not null", ", ".join(table.required)))
     return facts + [("option", key, value) for key, value in table.options.items()]
 
 

@@ -345,7 +345,7 @@ def _computed_whole(path: Whole, now: dict[str, int], step: Step) -> str:
     own = step.traces[path.name]
     before = warehouse.engine.register(f"{path.name}@{OWN}", own, own.at(own.version), warehouse.files, hidden=True)
     names = define_relations(path.text, step.before, warehouse, now, step.traces)
-    text = rename_relations(path.text, lambda name: names[name.lower()])
+    text = rename_relations(path.text, lambda found: names[found.name.lower()])
     columns = ", ".join(f"CAST({quote(c.name)} AS {c.type}) AS {quote(c.name)}" for c in path.columns)
     return (
         f"SELECT '{REMOVED}' AS {SIDE}, {ID}, {columns}, {NO_VERSION} FROM {quote(before)}\n"

@@ -14,6 +14,7 @@ from slackwater.errors import Place, QueryError
 from slackwater.plan import Node, Scan, render
 from slackwater.plan.render import quote
 from slackwater.run.compiled import compiled
+from slackwater.run.drawn import samples_of_tables, with_samples_of_queries
 from slackwater.run.warehouse import Warehouse
 from slackwater.sql import Piece, relations_in, rename_relations
 from slackwater.sql.relations import Relation
@@ -22,8 +23,12 @@ from slackwater.trace import Trace
 
 def readable(text: str, snapshot: Snapshot, warehouse: Warehouse) -> str:
     """The user's query, reading everything it names at one consistent version."""
-    names = define_relations(text, snapshot, warehouse, _versions(text, snapshot), snapshot.traces)
-    return rename_relations(text, lambda name: names[name.lower()])
+    versions = _versions(text, snapshot)
+    names = define_relations(text, snapshot, warehouse, versions, snapshot.traces)
+    drawn = samples_of_tables(text, snapshot, warehouse, versions)
+    renamed = rename_relations(text, lambda found: drawn.get(found) or names[found.name.lower()])
+    known = {*names.values(), *drawn.values()}
+    return with_samples_of_queries(renamed, text, known, set(drawn.values()), snapshot, warehouse)
 
 
 def state(text: str, snapshot: Snapshot, warehouse: Warehouse) -> Hashable:
@@ -142,4 +147,4 @@ def recompute(view: View, snapshot: Snapshot, warehouse: Warehouse) -> str:
             listed = f"SELECT * FROM (\n{recompute(relation, snapshot, warehouse)}\n) AS scratch({shown})"
             # Named by its text, in which the versions of all it reads stand: another version is another name.
             names[key] = warehouse.engine.define(f"{key}@scratch {hashlib.sha256(listed.encode()).hexdigest()[:16]}", listed)
-    return rename_relations(view.text, lambda name: names[name.lower()])
+    return rename_relations(view.text, lambda found: names[found.name.lower()])

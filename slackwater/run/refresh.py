@@ -25,6 +25,7 @@ from slackwater.run.flush import Flushed, clock, flush, flush_anew, moves
 from slackwater.run.fold import fold_all
 from slackwater.run.models import remaining
 from slackwater.run.progress import FlushStarted, Working
+from slackwater.run.samples import bring_samples_up_to_date, samples_below
 from slackwater.run.warehouse import Step, Warehouse
 from slackwater.spark import EngineLost
 from slackwater.sql import relations_in
@@ -63,7 +64,9 @@ class Refreshed:
 
 def refresh(names: Iterable[str], warehouse: Warehouse, statement: str = "", due: Mapping[str, Asked] | None = None) -> list[Refreshed]:
     """Refresh the named views and all that they read, in one step. `due`: what triggers have asked for, by view."""
+    names = list(names)
     with warehouse.writing:
+        bring_samples_up_to_date(samples_below(names, warehouse.catalog.snapshot()), warehouse, statement)
         step = Step(warehouse)
         try:
             done = [refresh_in(step, view, statement, (due or {}).get(view.name)) for view in in_order(names, step.before)]
@@ -95,6 +98,9 @@ def refresh_on_read(text: str, warehouse: Warehouse, staleness: float = 0.0) -> 
         return
     snapshot = warehouse.catalog.snapshot()
     named = [found.name for found in relations_in(text) if found.name.lower() in snapshot.relations]
+    if samples := samples_below(named, snapshot):
+        bring_samples_up_to_date(samples, warehouse, "on read")
+        snapshot = warehouse.catalog.snapshot()
     views = [view for view in in_order(named, snapshot) if view.on_read and is_stale(view, snapshot)]
     due = [view.name for view in views if view.answer is None or time.time() - view.answer.at > staleness]
     if due:

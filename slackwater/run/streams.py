@@ -16,6 +16,7 @@ from slackwater.errors import QueryError
 from slackwater.pace.trigger import ROWS
 from slackwater.run.progress import Working
 from slackwater.run.refresh import flush_early
+from slackwater.run.samples import bring_samples_up_to_date
 from slackwater.run.warehouse import Step, Warehouse
 from slackwater.sql import relations_in
 from slackwater.stream import leaving
@@ -34,6 +35,10 @@ def streams_moved(warehouse: Warehouse) -> None:
             taken = {path: seen for path, seen in _taken(stream, snapshot).items() if path.partition("/")[0] in map(str.lower, views)}
             if taken and _waiting(stream, snapshot, min(taken.values())):
                 flush_early(views, warehouse, f"stream {stream.name}", taken)
+            samples = snapshot.samples_of(stream.name)
+            seen = [snapshot.cursors[sample.name.lower()][stream.name.lower()] for sample in samples]
+            if seen and _waiting(stream, snapshot, min(seen)):
+                bring_samples_up_to_date(samples, warehouse, f"stream {stream.name}")
             _let_go(stream, warehouse)
 
 
@@ -84,7 +89,7 @@ def waiting_rows(stream: Stream, snapshot: Snapshot) -> int:
 
 
 def _taken(stream: Stream, snapshot: Snapshot) -> dict[str, int]:
-    """Up to which version each path has taken that reads the rows of a stream."""
+    """Up to which version each path, and each sample, has taken that reads the rows of a stream."""
     key = stream.name.lower()
     return {path: seen[key] for path, seen in snapshot.cursors.items() if key in seen}
 

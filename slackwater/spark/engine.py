@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import shutil
+import tempfile
 import threading
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from functools import lru_cache
@@ -18,7 +21,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from slackwater.delta import ID
-from slackwater.errors import QueryError, SlackwaterError
+from slackwater.errors import QueryError, SlackwaterError, Unsupported
 from slackwater.plan import Column
 from slackwater.plan.nodes import Expression
 from slackwater.plan.render import quote, sql
@@ -27,7 +30,8 @@ from slackwater.spark.arrow import arrow_schema
 from slackwater.spark.failures import asked_again, reading_files, translated, writing_files
 from slackwater.spark.parquet import read_parquet, sail_uri, write_by_sail, write_parquet
 from slackwater.spark.read_by import ReadBy, names_in
-from slackwater.trace import VERSION, File, Files, Reading, Trace
+from slackwater.trace import VERSION, File, Files, Reading, Trace, place_at
+from slackwater.trace.write import write_rows
 
 FEW = 64
 # Up to here the rows of a reading go along with the statement. Spark runs a job for every file scan below a broadcast, and what
@@ -37,6 +41,7 @@ HANDFUL_BYTES = 4 << 20
 MANY = 5_000_000  # of rows that have left: up to here their numbers are taken into this process
 RESULTS = "spark.driver.maxResultSize"  # beyond which Spark refuses to give a query's rows to this process
 GONE = "_gone"  # what the identity of a row that has left is called where it is looked for
+MOST_WRITTEN = 100  # tables of rows that are here, for an engine that reads them from files
 MOST_NAMES = 1000  # that the session keeps for us: every version that was read has one, and a session may last for months
 
 
@@ -64,6 +69,7 @@ class Engine:
         self._read_by = ReadBy()
         self._failed: set[str] = set()
         self._types: dict[tuple[str, ...], list[str]] = {}
+        self._written: deque[str] = deque()  # for an engine that reads rows from files, oldest first
         self._lock = threading.RLock()
         self.is_sail = self._takes_names_as_they_are()
         self.sees_sizes = not self.is_sail  # of what it joins
@@ -106,6 +112,8 @@ class Engine:
 
     def stop(self) -> None:
         """Forget our names; end the session if we started it. A session on a server of its own takes its names with it."""
+        for directory in self._written:
+            shutil.rmtree(directory, ignore_errors=True)
         if self._beside is not None:
             self._beside.stop()
         if self.kind not in ("sail", "connect"):
@@ -287,12 +295,36 @@ class Engine:
             brought = self.spark.createDataFrame(pa.table({"numbers": [[value]]}), "numbers ARRAY<BIGINT>")
         return f"coalesce(get((SELECT numbers FROM {quote(self.name_frame(name, brought))}), 0), 0)"
 
+    def chance(self, seed: int | None) -> str:
+        """An expression that is another number from 0 to 1 for each row; with a seed the same, as long as it reads the same files."""
+        if seed is not None and self.is_sail:  # which begins anew with every thousand rows, and takes files in any order
+            hint = "leave REPEATABLE out, or keep what is sampled as a table: CREATE TABLE ... AS SELECT ..."
+            raise Unsupported("Sail repeats no sample of what a query computes", hint=hint)
+        return "rand()" if seed is None else f"rand({seed})"
+
     @asked_again
     def name_frame(self, name: str, rows: Any) -> str:
         """Give a caller's Spark DataFrame a name, and return that."""
         with self._lock:
             self._name(self.prefix + name, rows)
         return self.prefix + name
+
+    @asked_again
+    def name_rows(self, name: str, rows: pa.Table, columns: Sequence[Column]) -> str:
+        """Give rows that are here a name for the next statements, and return that."""
+        if not rows.num_rows:
+            return self.name_frame(name, self._nothing(columns))
+        with translated(name):
+            if not self.is_sail:
+                return self.name_frame(name, self.spark.createDataFrame(rows, _ddl(columns)))
+            # Sail fails to plan some joins over rows that it is given, and reads files as fast.
+            directory = tempfile.mkdtemp(prefix="slackwater-")
+            self._written.append(directory)
+            place = place_at(directory)
+            write_rows([rows], directory, place)
+            if len(self._written) > MOST_WRITTEN:
+                shutil.rmtree(self._written.popleft(), ignore_errors=True)
+            return self.name_frame(name, self.spark.read.schema(_ddl(columns)).parquet(*map(sail_uri, place.below(directory))))
 
     # Running.
 

@@ -18,8 +18,10 @@ from slackwater.errors import QueryError, SlackwaterError, Unsupported
 from slackwater.plan.nodes import Expression, Limit, Node, column
 from slackwater.sql.binding import Binding, Bound, Relations
 from slackwater.sql.expression_types import GuessTyper, Typer
+from slackwater.sql.functions import NonDeterministic
 from slackwater.sql.place import place_of
 from slackwater.sql.resolve import Resolver
+from slackwater.sql.sampling import samplings_in
 from slackwater.sql.scope import Field, Scope
 from slackwater.sql.select import bind_select, limit_of
 from slackwater.sql.setops import distinct, intersect_or_except, union_all
@@ -41,6 +43,9 @@ class Query:
 def bind(text: str, relations: Relations, typer: Typer, tree: Expression | None = None) -> Query:
     """The plan of a query. `tree` spares parsing the text again."""
     try:
+        if samplings := samplings_in(text):
+            hint = "CREATE SAMPLE keeps one up to date, which views can read"
+            raise NonDeterministic("TABLESAMPLE takes other rows each time", place=samplings[0].clause, hint=hint)
         binder = Binder(Binding(text, relations, typer))
         bound = binder.query(tree if tree is not None else tree_of(text), None)
         return Query(bound.plan, bound.names, bound.order)

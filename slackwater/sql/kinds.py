@@ -58,6 +58,17 @@ class CreateStream(Statement):
 
 
 @dataclass(frozen=True)
+class CreateSample(Statement):
+    """CREATE SAMPLE s ON t SIZE 1000 [ROWS] WITH (seed = 7)"""
+
+    name: Piece
+    source: Piece
+    size: int
+    if_not_exists: bool = False
+    options: Options = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Insert(Statement):
     """INSERT [OR REPLACE] INTO t (columns) VALUES ... | SELECT ..."""
 
@@ -128,9 +139,9 @@ class Copy(Statement):
 
 @dataclass(frozen=True)
 class Drop(Statement):
-    """DROP TABLE | STREAM | VIEW [IF EXISTS] name"""
+    """DROP TABLE | STREAM | SAMPLE | VIEW [IF EXISTS] name"""
 
-    kind: Literal["table", "stream", "view"]
+    kind: Literal["table", "stream", "sample", "view"]
     name: Piece
     if_exists: bool = False
 
@@ -181,9 +192,9 @@ class Select(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """SHOW TABLES | STREAMS | VIEWS | PATHS"""
+    """SHOW TABLES | STREAMS | SAMPLES | VIEWS | PATHS"""
 
-    what: Literal["tables", "streams", "views", "paths"]
+    what: Literal["tables", "streams", "samples", "views", "paths"]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""CREATE TABLE, CREATE STREAM and CREATE VIEW."""
+"""CREATE TABLE, CREATE STREAM, CREATE SAMPLE and CREATE VIEW."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from slackwater.errors import QueryError, did_you_mean
 from slackwater.sql import column_types
 from slackwater.sql.clauses import check_distinct, unsupported, with_options
 from slackwater.sql.cursor import Cursor
-from slackwater.sql.kinds import ColumnDef, CreateStream, CreateTable, CreateView
+from slackwater.sql.kinds import ColumnDef, CreateSample, CreateStream, CreateTable, CreateView
 from slackwater.sql.pieces import Piece
+from slackwater.sql.sampling import number_of_rows
 from slackwater.sql.syntax import is_readable
 
 
-def create(cursor: Cursor) -> CreateTable | CreateStream | CreateView:
+def create(cursor: Cursor) -> CreateTable | CreateStream | CreateSample | CreateView:
     cursor.expect("CREATE")
     or_replace = cursor.accept("OR", "REPLACE")
     if cursor.accept("MATERIALIZED"):
@@ -23,12 +24,15 @@ def create(cursor: Cursor) -> CreateTable | CreateStream | CreateView:
         return create_view(cursor, or_replace, materialized=False)
     if cursor.sees("STREAM") or cursor.sees("FOREIGN", "TABLE"):
         return create_stream(cursor, or_replace)
+    if cursor.accept("SAMPLE"):
+        return create_sample(cursor, or_replace)
     start, word = cursor.start, cursor.word()
     if word in ("TEMPORARY", "TEMP", "GLOBAL"):
         raise unsupported(cursor, start, "views that are not kept are not supported", "write CREATE MATERIALIZED VIEW, or a WITH clause")
     if word in ("INDEX", "FUNCTION", "SCHEMA", "DATABASE", "EXTERNAL", "SEQUENCE"):
         raise unsupported(cursor, start, f"CREATE {word} is not supported", "a warehouse holds tables and materialized views")
-    raise cursor.error("expected TABLE, STREAM or MATERIALIZED VIEW", did_you_mean(word, ["table", "stream", "materialized", "view"]))
+    kinds = ["table", "stream", "sample", "materialized", "view"]
+    raise cursor.error("expected TABLE, STREAM, SAMPLE or MATERIALIZED VIEW", did_you_mean(word, kinds))
 
 
 def create_view(cursor: Cursor, or_replace: bool, materialized: bool = True) -> CreateView:
@@ -64,6 +68,20 @@ def create_stream(cursor: Cursor, or_replace: bool) -> CreateStream:
         raise unsupported(cursor, cursor.start, "a stream begins without rows", "create it, and then INSERT INTO it")
     check_distinct(cursor, [column.name for column in columns])
     return cursor.finish(CreateStream(cursor.text, name, tuple(columns), if_not_exists, options))
+
+
+def create_sample(cursor: Cursor, or_replace: bool) -> CreateSample:
+    if or_replace:
+        raise unsupported(cursor, 0, "a sample is not replaced", "drop it, and create it again")
+    if_not_exists = cursor.accept("IF", "NOT", "EXISTS")
+    name = _new_name(cursor, "the sample")
+    cursor.expect("ON")
+    source = cursor.name("a table or stream")
+    cursor.expect("SIZE")
+    size = number_of_rows(cursor)
+    cursor.accept("ROWS")
+    options = with_options(cursor)
+    return cursor.finish(CreateSample(cursor.text, name, source, size, if_not_exists, options))
 
 
 def _new_name(cursor: Cursor, what: str) -> Piece:

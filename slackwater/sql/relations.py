@@ -7,21 +7,23 @@ itself only when it is recursive.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from sqlglot import exp
 
 from slackwater.errors import Place, QueryError, Unsupported
+from slackwater.sql.sampling import Sampling, samplings_in
 from slackwater.sql.syntax import tree_of
 
 
 class Relation(NamedTuple):
-    """A table or view that a query names, and where."""
+    """A table or view that a query names, and where; and the sample that it takes of it."""
 
     name: str
     place: Place
     has_alias: bool
+    sampling: Sampling | None = None
 
 
 def relations_in(text: str) -> list[Relation]:
@@ -29,16 +31,17 @@ def relations_in(text: str) -> list[Relation]:
     return [relation for relation, _ in _references(text)]
 
 
-def rename_relations(text: str, mapping: Callable[[str], str | None]) -> str:
+def rename_relations(text: str, mapping: Callable[[Relation], str | None]) -> str:
     """The text with each relation exchanged for what `mapping` says; None leaves it. What had no alias gets its old name as alias."""
     parts = []
     done = 0
     for relation, table in _references(text):
-        name = mapping(relation.name)
+        name = mapping(relation)
         if name is None:
             continue
         start, end = relation.place.start, relation.place.end
-        parts += [text[done:start], _reference(name, text[start:end], relation.has_alias, sampled=table.args.get("sample") is not None)]
+        sampled = table.args.get("sample") is not None or relation.sampling is not None
+        parts += [text[done:start], _reference(name, text[start:end], relation.has_alias, sampled)]
         done = end
     return "".join(parts) + text[done:]
 
@@ -58,7 +61,8 @@ def _reference(name: str, written: str, has_alias: bool, sampled: bool) -> str:
 
 
 def _references(text: str) -> list[tuple[Relation, exp.Table]]:
-    found = [(_relation(table, text), table) for table in _tables(tree_of(text), frozenset())]
+    samplings = {each.of: each for each in samplings_in(text)}
+    found = [(_relation(table, text, samplings), table) for table in _tables(tree_of(text), frozenset())]
     return sorted(found, key=lambda pair: pair[0].place.start)
 
 
@@ -82,7 +86,7 @@ def _tables(node: exp.Expr, hidden: frozenset[str]) -> Iterator[exp.Table]:
                 yield from _tables(child, hidden)
 
 
-def _relation(table: exp.Table, text: str) -> Relation:
+def _relation(table: exp.Table, text: str, samplings: Mapping[Place, Sampling]) -> Relation:
     first, last = table.parts[0], table.parts[-1]
     place = Place(first.meta["start"], last.meta["end"] + 1)
     if len(table.parts) > 1:
@@ -92,4 +96,4 @@ def _relation(table: exp.Table, text: str) -> Relation:
     for clause, what in (("version", "time travel"), ("when", "time travel")):
         if table.args.get(clause) is not None:
             raise Unsupported(f"{what} is not supported", text=text, place=place, hint="a query reads the current version")
-    return Relation(table.name, place, bool(table.args.get("alias")))
+    return Relation(table.name, place, bool(table.args.get("alias")), samplings.get(place))

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from slackwater.errors import SlackwaterError
 from slackwater.sql.functions import AGGREGATE_NAMES, WINDOW_NAMES, function_name, nondeterminism
+from slackwater.sql.sampling import samplings_in
 from slackwater.sql.syntax import tree_of
 
 
@@ -15,6 +16,8 @@ from slackwater.sql.syntax import tree_of
 def is_repeatable(text: str) -> bool:
     """By the same functions that a view may not call; one that we do not know may be the user's own, and anything."""
     try:
+        if samplings_in(text):
+            return False
         nodes = tree_of(text).walk()
         return not any(isinstance(node, exp.TableSample) or nondeterminism(node) is not None or _is_unknown(node) for node in nodes)
     except SlackwaterError:

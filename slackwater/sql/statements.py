@@ -17,6 +17,7 @@ from slackwater.sql.kinds import (
     Assignment,
     ColumnDef,
     Copy,
+    CreateSample,
     CreateStream,
     CreateTable,
     CreateView,
@@ -44,9 +45,9 @@ from slackwater.sql.read_merge import merge
 from slackwater.sql.relations import Relation, relations_in, rename_relations
 
 __all__ = [
-    "AlterView", "Assignment", "ColumnDef", "Copy", "CreateStream", "CreateTable", "CreateView", "Delete", "Describe", "Drop", "Explain",
-    "Insert", "Mark", "Merge", "MergeClause", "Options", "Piece", "Refresh", "Relation", "Select", "Show", "Statement", "Update", "Vacuum",
-    "is_complete", "parse", "relations_in", "rename_relations", "split", "substitute",
+    "AlterView", "Assignment", "ColumnDef", "Copy", "CreateSample", "CreateStream", "CreateTable", "CreateView", "Delete", "Describe",
+    "Drop", "Explain", "Insert", "Mark", "Merge", "MergeClause", "Options", "Piece", "Refresh", "Relation", "Select", "Show", "Statement",
+    "Update", "Vacuum", "is_complete", "parse", "relations_in", "rename_relations", "split", "substitute",
 ]  # fmt: skip
 
 
@@ -82,15 +83,17 @@ def select(cursor: Cursor) -> Select:
 def drop(cursor: Cursor) -> Drop:
     cursor.expect("DROP")
     cursor.accept("MATERIALIZED")
-    kind: Literal["table", "stream", "view"]
+    kind: Literal["table", "stream", "sample", "view"]
     if cursor.accept("TABLE"):
         kind = "table"
     elif cursor.accept("STREAM") or cursor.accept("FOREIGN", "TABLE"):
         kind = "stream"
+    elif cursor.accept("SAMPLE"):
+        kind = "sample"
     elif cursor.accept("VIEW"):
         kind = "view"
     else:
-        raise cursor.error("expected TABLE, STREAM or VIEW", did_you_mean(cursor.word(), ["table", "stream", "view"]))
+        raise cursor.error("expected TABLE, STREAM, SAMPLE or VIEW", did_you_mean(cursor.word(), ["table", "stream", "sample", "view"]))
     if_exists = cursor.accept("IF", "EXISTS")
     name = cursor.name(f"the {kind}")
     if cursor.sees("CASCADE") or cursor.sees("PURGE"):
@@ -135,13 +138,15 @@ def show(cursor: Cursor) -> Show:
         return cursor.finish(Show(cursor.text, "tables"))
     if cursor.accept("STREAMS"):
         return cursor.finish(Show(cursor.text, "streams"))
+    if cursor.accept("SAMPLES"):
+        return cursor.finish(Show(cursor.text, "samples"))
     if cursor.accept("VIEWS"):
         return cursor.finish(Show(cursor.text, "views"))
     if cursor.accept("PATHS"):
         return cursor.finish(Show(cursor.text, "paths"))
-    near = did_you_mean(cursor.word(), ["tables", "streams", "views", "paths"])
+    near = did_you_mean(cursor.word(), ["tables", "streams", "samples", "views", "paths"])
     hint = "write DESCRIBE and its name" if cursor.word() in ("COLUMNS", "CREATE") else near
-    raise cursor.error("expected TABLES, STREAMS, VIEWS or PATHS", hint)
+    raise cursor.error("expected TABLES, STREAMS, SAMPLES, VIEWS or PATHS", hint)
 
 
 def describe(cursor: Cursor) -> Describe:

@@ -11,6 +11,7 @@ from sqlglot.errors import ParseError, SqlglotError
 
 from slackwater.errors import Place, QueryError
 from slackwater.sql.pieces import Piece
+from slackwater.sql.sampling import without_samplings
 
 DIALECT = "spark"
 
@@ -57,6 +58,10 @@ def _checked(part: Piece, whole: str) -> exp.Expr:
 
 @lru_cache(maxsize=256)
 def _parsed(text: str) -> exp.Expr | QueryError:
+    try:
+        text = without_samplings(text)
+    except QueryError as error:
+        return QueryError(error.message, place=error.place, hint=error.hint)
     try:
         trees = [tree for tree in sqlglot.parse(text, dialect=DIALECT) if tree is not None]
     except ParseError as error:

@@ -36,6 +36,17 @@ def pieces(source: Any, most: int) -> Iterator[pa.Table]:
             yield _with_zones(pa.table(batch), file)
 
 
+def rows_at(source: Any, path: str, places: np.ndarray, columns: Iterable[str], unpacked: Unpacked) -> pa.Table:
+    """The rows of a file at some places, which ascend, with these columns as far as it has them."""
+    file = opened(source)
+    names = [name for name in columns if name in file.schema_arrow.names]
+    rows = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+    first = np.cumsum([0, *rows])
+    cuts = np.searchsorted(places, first)
+    by_group = {group: places[cuts[group] : cuts[group + 1]] - first[group] for group in range(file.num_row_groups)}
+    return _with_zones(unpacked.rows_at(by_group, path, file, names, lambda names: opened(source, _repeated(file, names))), file)
+
+
 @dataclass(frozen=True)
 class Found:
     """The rows of a file in which a column of whole numbers or dates has one of some keys: where they are, and what was read of them."""

@@ -11,7 +11,7 @@ import contextlib
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from slackwater.delta import ADDED, ID, REMOVED, SIDE
 from slackwater.delta.conditions import Wanted
 from slackwater.delta.spans import Spans
-from slackwater.trace.contents import Found, contents, opened, pieces, schema_of
+from slackwater.trace.contents import Found, contents, opened, pieces, rows_at, schema_of
 from slackwater.trace.disk import Disk
 from slackwater.trace.durable import DIFFERS, MISSING, Damaged, checksum, checksums, damage
 from slackwater.trace.left import Left
@@ -41,6 +41,26 @@ PIECE = 1 << 16  # rows that a fold takes at a time
 COLUMN = 1 << 10  # bytes that a column takes in memory beside its values, however few they are
 _SIDE = re.compile(rf"{SIDE}=(\w+)/[^/]+\.parquet")
 RETIRED = "_retired"  # the mark of a batch that readers of an older snapshot may still be reading
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows that a reading gives of a file: all, but for those at the places that are `gone`, which ascend."""
+
+    file: File
+    gone: np.ndarray | None = None
+
+    @property
+    def rows(self) -> int:
+        return self.file.rows - (0 if self.gone is None else len(self.gone))
+
+    def places(self, numbers: np.ndarray) -> np.ndarray:
+        """Where in the file the rows are that have these numbers among those that are left."""
+        if self.gone is None:
+            return numbers
+        # Before the i-th that is gone there are as many others as its place says, but for the i before it.
+        before = self.gone - np.arange(len(self.gone))
+        return numbers + np.searchsorted(before, numbers, side="right")
 
 
 class Files:
@@ -159,11 +179,34 @@ class Files:
 
     def rows_as(self, reading: Reading, schema: pa.Schema) -> pa.Table:
         """All rows of a small reading with the columns of a schema. As engines have it: what a file lacks is NULL."""
-        rows = self.rows(reading) if reading.files else schema.empty_table()
-        for field in schema:
-            if field.name not in rows.schema.names:
-                rows = rows.append_column(field, pa.nulls(len(rows), field.type))
-        return rows.select(schema.names).cast(schema)
+        return _as(self.rows(reading) if reading.files else schema.empty_table(), schema)
+
+    def there(self, reading: Reading) -> list[Part]:
+        """How many rows a reading gives of each of its files, and where these are; in the order of their numbers, where they have some."""
+        left = self._left(reading) if reading.without else None
+        ordered = sorted(reading.files, key=lambda file: file.ids or (0, 0))
+        return list(self.place.each(lambda file: self._there(file, reading, left), ordered))
+
+    def _there(self, file: File, reading: Reading, left: Left | None) -> Part:
+        if left is None or not any(without.may_share(file) for without in reading.without):
+            return Part(file)
+        key = (file.path, reading.without, reading.later)
+        gone = self._ids.get(key)
+        if gone is None:
+            gone = left.places(self.contents(file, [ID, VERSION]))
+            self._ids.put(key, gone, gone.nbytes)
+        return Part(file, gone)
+
+    def rows_at(self, part: Part, numbers: np.ndarray, schema: pa.Schema) -> pa.Table:
+        """Some of a part's rows, by their numbers from zero on, which ascend; with the columns of a schema."""
+        file, places = part.file, part.places(numbers)
+        if file.bytes <= SMALL:
+            rows = self.contents(file, schema.names).take(pa.array(places))
+        else:
+            self.check([file])
+            with self._reading(file):
+                rows = rows_at(self.place.source(self.full(file)), self.full(file), places, schema.names, self._unpacked)
+        return _as(rows, schema)
 
     def rows_among(
         self,
@@ -349,6 +392,13 @@ class Files:
 
     def _relative(self, path: str) -> str:
         return path.removeprefix(f"{self.place.name}/")
+
+
+def _as(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    for field in schema:
+        if field.name not in rows.schema.names:
+            rows = rows.append_column(field, pa.nulls(len(rows), field.type))
+    return rows.select(schema.names).cast(schema)
 
 
 def _copied(rows: pa.Table) -> pa.Table:

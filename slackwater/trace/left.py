@@ -33,12 +33,20 @@ class Left:
 
     def remaining(self, rows: pa.Table) -> pa.Table:
         """Without the rows that have left."""
+        stays = self._stays(rows)
+        return rows if stays.all() else rows.filter(pa.array(stays))
+
+    def places(self, rows: pa.Table) -> np.ndarray:
+        """Where the rows are that have left."""
+        return np.flatnonzero(~self._stays(rows))
+
+    def _stays(self, rows: pa.Table) -> np.ndarray:
         if self._numbers is None:
             found = pc.index_in(rows[ID], value_set=self._rows[ID].cast(rows[ID].type).combine_chunks())
             compare = pc.greater_equal if self._later else pc.less_equal
-            return rows.filter(pc.fill_null(compare(rows[VERSION], self._rows[VERSION].take(found)), True))
+            stays: np.ndarray = pc.fill_null(compare(rows[VERSION], self._rows[VERSION].take(found)), True).to_numpy()
+            return stays
         # A number is never given twice, so no version matters.
         numbers = rows[ID].to_numpy()
         at = np.searchsorted(self._numbers, numbers)
-        has_left = self._numbers[np.minimum(at, len(self._numbers) - 1)] == numbers if len(self._numbers) else np.zeros(len(rows), bool)
-        return rows.filter(pa.array(~has_left)) if has_left.any() else rows
+        return self._numbers[np.minimum(at, len(self._numbers) - 1)] != numbers if len(self._numbers) else np.ones(len(rows), bool)

@@ -32,6 +32,7 @@ PAGES = (
     "docs/ingest.md",
     "docs/goals.md",
     "docs/streams.md",
+    "docs/samples.md",
 )
 
 

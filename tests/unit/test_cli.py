@@ -148,7 +148,7 @@ KNOWN = {"orders": ["id", "region"], "totals": ["region", "total"]}
         ("SELECT * FROM ", "", ["orders", "totals"]),
         ("SELECT * FROM ", "or", ["orders"]),
         ("REFRESH VIEW ", "t", ["totals"]),
-        ("SELECT * FROM orders WHERE ", "re", ["region", "refresh", "replace", "resume"]),
+        ("SELECT * FROM orders WHERE ", "re", ["region", "refresh", "replace", "repeatable", "reservoir", "resume"]),
         ("SELECT orders.", "", ["id", "region"]),
         ("SELECT sum(totals.", "to", ["total"]),
         ("", "EXPL", ["EXPLAIN"]),

@@ -209,7 +209,7 @@ def test_a_table_takes_its_rows_from_a_query() -> None:
         ("CREATE TABLE t (a int", "expected )", " "),
         ("CREATE TABLE t (a int) nonsense", "expected the end of the statement", "nonsense"),
         ("CREATE TABLE s.t (a int)", "a warehouse has one namespace", "s.t"),
-        ("CREATE TABL t (a int)", "expected TABLE, STREAM or MATERIALIZED VIEW", "TABL"),
+        ("CREATE TABL t (a int)", "expected TABLE, STREAM, SAMPLE or MATERIALIZED VIEW", "TABL"),
         ("CREATE TABLE t (a int) WITH (x = )", "expected a value", ")"),
         ("CREATE TABLE t (a int) WITH (x = 1, X = 2)", 'option "X" is given twice', "X"),
     ],
@@ -614,7 +614,7 @@ def test_a_relation_knows_its_alias() -> None:
     ],
 )
 def test_relations_are_exchanged_and_nothing_else(query: str, renamed: str) -> None:
-    assert rename_relations(query, lambda name: None if name == "keep" else f"{name}@5") == renamed
+    assert rename_relations(query, lambda found: None if found.name == "keep" else f"{found.name}@5") == renamed
     sqlglot.parse_one(renamed, dialect="spark")
 
 
