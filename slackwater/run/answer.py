@@ -12,7 +12,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 
@@ -21,11 +20,13 @@ from slackwater.pace.trigger import seconds_named
 from slackwater.result import Result
 from slackwater.run.defining import Allowed, check_options
 from slackwater.run.reading import notes, readable, state
+from slackwater.run.stored import stored
 from slackwater.run.streams import check_not_overtaken, streams_in
 from slackwater.run.warehouse import Warehouse
 from slackwater.spark import Engine
 from slackwater.sql.kinds import Select
 from slackwater.sql.repeatable import is_repeatable
+from slackwater.sql.sampling import samplings_in
 from slackwater.trace import Damaged
 
 MOST_BYTES = 64 << 20  # of all answers
@@ -43,7 +44,7 @@ class Said:
     settings: Hashable
     rows: pa.Table
     message: str
-    statement: str
+    statement: Callable[[], str]  # for the engine
 
 
 def staleness(statement: Select) -> float:
@@ -84,13 +85,19 @@ def answered_again(text: str, warehouse: Warehouse, answers: Answers) -> Result 
     said = answers.said.get(text)
     if said is None or said.step != warehouse.catalog.snapshot().number or said.settings != warehouse.engine.settings():
         return None
-    return Result(said.rows.column_names, lambda: said.rows, said.message, spark=lambda: warehouse.engine.frame(said.statement))
+    return Result(said.rows.column_names, lambda: said.rows, said.message, spark=lambda: warehouse.engine.frame(said.statement()))
 
 
 def answer(text: str, query: str, snapshot: Snapshot, warehouse: Warehouse, answers: Answers) -> Result:
     """The rows of a user's query, as of a snapshot. `text`: the whole statement."""
-    engine = warehouse.engine
-    statement, message = readable(query, snapshot, warehouse), notes(query, snapshot)
+    engine, message = warehouse.engine, notes(query, snapshot)
+    known: list[str] = []
+
+    def statement() -> str:
+        if not known:  # to name for the engine what it reads takes longer than to read a small answer
+            known.append(readable(query, snapshot, warehouse))
+        return known[0]
+
     settings = engine.settings()
     key = (state(query, snapshot, warehouse), settings) if is_repeatable(str(query)) else None
     if key is not None and (kept := answers.get(key)) is not None:
@@ -98,11 +105,14 @@ def answer(text: str, query: str, snapshot: Snapshot, warehouse: Warehouse, answ
             if len(answers.said) >= STATEMENTS:
                 answers.said.clear()
             answers.said[text] = Said(snapshot.number, settings, kept, message, statement)
-        return Result(kept.column_names, lambda: kept, message, spark=lambda: engine.frame(statement))
+        return Result(kept.column_names, lambda: kept, message, spark=lambda: engine.frame(statement()))
+    if samplings_in(query):
+        drawn = engine.arrow(statement())  # at once: what was drawn is not kept
+        return Result(drawn.column_names, lambda: drawn, message, spark=lambda: engine.spark.createDataFrame(drawn))
 
-    def fetch(frame: Any, most: int | None = None) -> pa.Table:
+    def fetch(read: Callable[[], pa.Table], most: int | None = None) -> pa.Table:
         try:
-            rows = engine.arrow(statement, frame, most)
+            rows = read()
         except Damaged:
             now = warehouse.catalog.snapshot()
             if now.number == snapshot.number:
@@ -114,7 +124,9 @@ def answer(text: str, query: str, snapshot: Snapshot, warehouse: Warehouse, answ
             answers.put(key, rows)
         return rows
 
-    return computed(statement, engine, message, fetch)
+    if (there := stored(query, snapshot, warehouse)) is not None:
+        return Result(list(there.names), lambda: fetch(lambda: there.rows(warehouse)), message, spark=lambda: engine.frame(statement()))
+    return computed(statement(), engine, message, lambda frame, most=None: fetch(lambda: engine.arrow(statement(), frame, most), most))
 
 
 def computed(statement: str, engine: Engine, message: str = "", fetch: Callable[..., pa.Table] | None = None) -> Result:
