@@ -37,7 +37,7 @@ from slackwater.spark.java import find_java
 
 FLINK = Path(__file__).parent.parent / ".peers/apache-flink/bin/python"
 MICRO_BATCHES = 10  # of Structured Streaming, each of which costs it most of a CPU second
-PATIENCE = 900  # seconds for a query in Flink
+PATIENCE = 600  # seconds for a query in Flink
 HEAP = "14g"  # of memory for Flink: with the quarter of a machine that Java takes by default, some queries only collect garbage
 WARM = 100  # CPU seconds that it takes there, from which on it is not run again
 DIALECT = "spark"  # Flink has names in backquotes, too
