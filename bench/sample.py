@@ -22,7 +22,7 @@ import json
 import math
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -83,15 +83,19 @@ class Bench:
         self.db.sql(CREATE)
         self.db.insert("lines", pieces(rows))
 
-    def ways(self, size: int) -> dict[str, Callable[[], pa.Table | None]]:
-        """What is compared, by name."""
-        filtered = f"(SELECT * FROM lines WHERE {FILTER})"
-        clause = f"TABLESAMPLE RESERVOIR ({size} ROWS)"
-        found: dict[str, Callable[[], pa.Table | None]] = {
-            "table": partial(self._ask, f"SELECT * FROM lines {clause}"),
-            "filtered": partial(self._ask, f"SELECT * FROM {filtered} {clause}"),
+    def scans(self) -> dict[str, Callable[[], None]]:
+        return {
             "scan table": partial(self._thrown_away, "SELECT * FROM lines"),
             "scan filtered": partial(self._thrown_away, f"SELECT * FROM lines WHERE {FILTER}"),
+        }
+
+    def ways(self, size: int) -> dict[str, Callable[[], pa.Table]]:
+        """How a sample can be taken, by name."""
+        filtered = f"(SELECT * FROM lines WHERE {FILTER})"
+        clause = f"TABLESAMPLE RESERVOIR ({size} ROWS)"
+        found: dict[str, Callable[[], pa.Table]] = {
+            "table": partial(self._ask, f"SELECT * FROM lines {clause}"),
+            "filtered": partial(self._ask, f"SELECT * FROM {filtered} {clause}"),
             "by order, table": partial(self._ask, f"SELECT * FROM lines ORDER BY rand() LIMIT {size}"),
             "by order, filtered": partial(self._ask, f"SELECT * FROM {filtered} ORDER BY rand() LIMIT {size}"),
         }
@@ -145,17 +149,18 @@ def main() -> None:
         for engine in options.engines:
             bench, prefix = Bench(engine, options.rows, Path(folder)), "" if engine == "spark" else f"{engine}_"
             try:
-                for size in options.sizes:
-                    details[f"{engine} {size}"] = taken = _costs(bench, size, options.rounds)
-                    for way, (first, cpu) in taken.items():
-                        print(f"{engine:<6}{size:>8} {way:<20}{cpu:>9.3f} CPU-s, the first time {first:.3f}", flush=True)
+                taken = _costs(bench, options.sizes, options.rounds)
             finally:
                 bench.db.close()
-            found = [details[f"{engine} {size}"] for size in options.sizes]
-            figures[f"{prefix}table_sample_vs_scan"] = round(max(each["table"][1] / each["scan table"][1] for each in found), 4)
-            figures[f"{prefix}sample_vs_scan"] = round(max(each["filtered"][1] / each["scan filtered"][1] for each in found), 3)
+            details[engine] = {f"{way} {size}": cost for (way, size), cost in taken.items()}
+            for (way, size), (first, cpu) in taken.items():
+                print(f"{engine:<6}{size or '':>8} {way:<20}{cpu:>9.3f} CPU-s, the first time {first:.3f}", flush=True)
+            for figure, way in (("table_sample_vs_scan", "table"), ("sample_vs_scan", "filtered")):
+                scan = taken[f"scan {way}", 0][1]
+                figures[prefix + figure] = round(max(taken[way, size][1] for size in options.sizes) / scan, 4)
+                figures[f"{prefix}{figure}_first"] = round(max(taken[way, size][0] for size in options.sizes) / scan, 4)
             for other in ("table", "filtered"):
-                ratios = [each[f"by order, {other}"][1] / each[other][1] for each in found]
+                ratios = [taken[f"by order, {other}", size][1] / taken[other, size][1] for size in options.sizes]
                 figures[f"{prefix}{other}_vs_order_by_rand_min"] = round(min(ratios), 2)
             print(figures, flush=True)
         if DUCKDB.exists():
@@ -171,16 +176,19 @@ def main() -> None:
     report("sample", figures, peers, details)
 
 
-def _costs(bench: Bench, size: int, rounds: int) -> dict[str, tuple[float, float]]:
-    """Of each way, CPU seconds of the first time and the median of all others."""
-    seen: dict[str, list[float]] = {}
+def _costs(bench: Bench, sizes: Sequence[int], rounds: int) -> dict[tuple[str, int], tuple[float, float]]:
+    """Of each way and size, CPU seconds of the first time and the median of all others. A scan has no size."""
+    seen: dict[tuple[str, int], list[float]] = {}
     for _ in range(rounds + 1):
-        for way, work in bench.ways(size).items():
-            found, cost = measured(work)
-            if found is not None and not way.startswith("fraction"):
-                bench.check(way, size, found)
-            seen.setdefault(way, []).append(cost.cpu)
-    return {way: (each[0], median(each[1:])) for way, each in seen.items()}
+        for way, scan in bench.scans().items():
+            seen.setdefault((way, 0), []).append(measured(scan)[1].cpu)
+        for size in sizes:
+            for way, work in bench.ways(size).items():
+                found, cost = measured(work)
+                if not way.startswith("fraction"):  # which gives about as many
+                    bench.check(way, size, found)
+                seen.setdefault((way, size), []).append(cost.cpu)
+    return {key: (each[0], median(each[1:])) for key, each in seen.items()}
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 
 import slackwater
 from bench import tpch
-from bench.measure import RESULTS, report
+from bench.measure import RESULTS, peak_memory, report
 from bench.refresh import check_answer
 from slackwater.sql import relations_in
 from tests.oracle import without_limit
@@ -99,12 +99,14 @@ class Bench:
         luck = np.random.default_rng(1)
         keys, values = luck.integers(0, GROUPS, MILLION).astype(np.int32), luck.integers(0, 1000, MILLION)
         rows = pa.table({"k": pa.array(keys), "v": pa.array(values)})
-        rates, reads = [], []
+        rates, reads, sizes = [], [], list[dict[str, float]]()
         with tempfile.TemporaryDirectory(dir=self._folder) as place, slackwater.connect(place, engine=self._name) as db:
             db.sql("CREATE STREAM numbers (k INT, v BIGINT) WITH (quiet = '0 seconds')")
             db.sql("CREATE VIEW sums AS SELECT k, count(*) AS n, sum(v) AS v FROM numbers GROUP BY k")
-            for _ in range(2 * rounds):
+            for number in range(2 * rounds):
                 rates.append(MILLION / _seconds(lambda: db.insert("numbers", rows)))
+                if number + 1 in (rounds, 2 * rounds):
+                    sizes.append(_sizes(db, "sums"))
             for _ in range(2 * rounds):
                 db.insert("numbers", rows.slice(0, 10_000))
                 reads.append(_seconds(lambda: db.sql("SELECT * FROM sums").to_arrow()))
@@ -118,7 +120,18 @@ class Bench:
             "rows_per_s_one_view": round(median(rates[rounds:])),
             "read_after_10k_rows_s": round(median(reads[rounds:]), 3),
             "unchanged_reads_per_s": round(READS / again),
+            # Of what the view keeps, and of memory, at last over half of the time, when all groups were there.
+            **{f"{what}_growth": round(sizes[1][what] / sizes[0][what], 2) for what in sizes[0]},
         }
+
+
+def _sizes(db: slackwater.Session, view: str) -> dict[str, float]:
+    """Bytes that a view keeps on the disk once it is folded, and the most memory that each process has held."""
+    db.sql(f"SELECT count(*) FROM {view}").to_arrow()
+    db.sql("VACUUM")
+    traces = db._warehouse.catalog.snapshot().traces
+    disk = sum(trace.bytes for name, trace in traces.items() if name.startswith(f"{view}/"))
+    return {"disk": float(disk), "memory": sum(peak_memory().values())}
 
 
 def _columns(rows: pa.Table) -> str:

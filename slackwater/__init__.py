@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from slackwater.errors import InternalError, QueryError, SlackwaterError, Unsupported, WarehouseError
+from slackwater.errors import Busy, InternalError, QueryError, SlackwaterError, Unsupported, WarehouseError
 
 if TYPE_CHECKING:
     from slackwater.result import Result
@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["InternalError", "QueryError", "Result", "Session", "SlackwaterError", "Unsupported", "WarehouseError", "__version__", "connect"]
+__all__ = [
+    "Busy", "InternalError", "QueryError", "Result", "Session", "SlackwaterError", "Unsupported", "WarehouseError",
+    "__version__", "connect",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

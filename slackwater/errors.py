@@ -61,6 +61,14 @@ class WarehouseError(SlackwaterError):
     """The warehouse or the machine does not allow it."""
 
 
+class Busy(WarehouseError):
+    """There is too much to do already. Nothing was done; `retry_after` is after how many seconds it may be asked for again."""
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        super().__init__(message, hint=f"nothing was written; try again in about {retry_after:.1f} seconds")
+        self.retry_after = retry_after
+
+
 class InternalError(SlackwaterError):
     """A defect of ours."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,11 @@ class Table:
     @property
     def append_only(self) -> bool:
         return self.options.get("append_only", "false").lower() == "true"
+
+    @property
+    def busy(self) -> float:
+        """Seconds for which an insert waits for its turn."""
+        return quiet_named(self.options["busy"]) if "busy" in self.options else math.inf
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Arrival(Asked[Changed]):
 
 def insert_few(arrival: Arrival, warehouse: Warehouse) -> Changed:
     """Insert a few rows together with what other threads insert at the same time."""
-    warehouse.small_inserts.ask(arrival, lambda group: insert_together(group, warehouse))
+    warehouse.small_inserts.ask(arrival, lambda group: insert_together(group, warehouse), arrival.table.busy, warehouse.is_free)
     return arrival.answer()
 
 

@@ -5,8 +5,10 @@ A check that fails leaves nothing behind. An update removes one identity and add
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +20,7 @@ from slackwater.errors import QueryError, WarehouseError
 from slackwater.plan.render import quote
 from slackwater.run.arriving import Arriving
 from slackwater.run.constraints import check_rows
+from slackwater.run.group import busy
 from slackwater.run.progress import Working
 from slackwater.run.reading import define_trace
 from slackwater.run.refresh import refresh_on_read, run_schedule
@@ -50,7 +53,7 @@ def change_table(
     Rows that are `arriving` have been looked at on their way; at all others the engine looks, where columns were `assigned` at those.
     """
     began = time.time()
-    with warehouse.writing:
+    with in_turn(name, warehouse):
         for text in reads:
             refresh_on_read(text, warehouse)
         step = Step(warehouse)
@@ -77,6 +80,19 @@ def change_table(
                 arriving.committed(batch)
             run_what_is_due(warehouse)
         return Changed(added, removed)
+
+
+@contextmanager
+def in_turn(name: str, warehouse: Warehouse) -> Iterator[None]:
+    """The right to write, for one step on a table; within the time that it gives."""
+    table = warehouse.catalog.known.relations.get(name.lower())
+    patience = table.busy if isinstance(table, Table) else math.inf
+    if not warehouse.writing.acquire(timeout=-1 if math.isinf(patience) else patience):
+        raise busy("others write")
+    try:
+        yield
+    finally:
+        warehouse.writing.release()
 
 
 def run_what_is_due(warehouse: Warehouse) -> None:

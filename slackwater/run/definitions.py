@@ -22,7 +22,7 @@ from slackwater.stream import QUIET, USUAL, capacity_named, quiet_named
 from slackwater.trace import Trace
 
 TABLE_OPTIONS: Mapping[str, Allowed] = {"append_only": ("true", "false")}
-STREAM_OPTIONS: Mapping[str, Allowed] = {"capacity": capacity_named, "quiet": quiet_named}
+STREAM_OPTIONS: Mapping[str, Allowed] = {"capacity": capacity_named, "quiet": quiet_named, "busy": quiet_named}
 
 
 def create_table(statement: CreateTable, warehouse: Warehouse) -> str:

@@ -3,11 +3,12 @@
 Who asks when nobody is at work leads: it takes all that is waiting, does it at one go, and tells the others. What is asked for meanwhile
 waits, and the first of those leads next. So a thread alone waits for nobody, and many share one sync of the disk. Those who were just told
 are likely to ask again at once: who leads gives them a moment, or there would be two groups of half the size that take turns. When too much
-is waiting, who asks waits until there is room.
+is waiting, who asks waits until there is room; or, if it has no time for that, is told to come again.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -15,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 from slackwater.catalog import Unsettled
-from slackwater.errors import InternalError, QueryError, SlackwaterError, WarehouseError
+from slackwater.errors import Busy, InternalError, QueryError, SlackwaterError, WarehouseError
 
 R = TypeVar("R")
 
@@ -62,14 +63,26 @@ class Group(Generic[A]):
         self._led_by: int | None = None  # the thread that is at work
         self._closed = False
         self._expected, self._patience = 0, 0.0  # how many asked at the same time when the last group was done; how long to wait for them
+        self._took = 0.0  # seconds, the last group
 
-    def ask(self, asked: A, do: Callable[[Sequence[A]], None]) -> None:
-        """Have it done, together with what others ask for: `do` settles all that it is given. When this returns, `asked` is settled."""
+    def ask(
+        self,
+        asked: A,
+        do: Callable[[Sequence[A]], None],
+        patience: float = math.inf,
+        ready: Callable[[float], bool] = lambda seconds: True,
+    ) -> None:
+        """Have it done, together with what others ask for: `do` settles all that it is given. When this returns, `asked` is settled.
+
+        `patience`: seconds within which it must be its turn. `ready` waits up to so many seconds until something can be done at all.
+        """
+        deadline = time.monotonic() + patience
         if self._led_by == threading.get_ident():
             raise QueryError("rows cannot be inserted in the middle of an insert", hint="a listener is called while the step goes on")
         with self._room:
             while self._waiting and self._rows() + asked.rows > self._most_rows and not self._closed:
-                self._room.wait()
+                if not self._room.wait(_until(deadline)):
+                    raise self._busy()
             if self._closed:
                 raise QueryError("this session is closed", hint="connect again")
             self._waiting.append(asked)
@@ -78,8 +91,12 @@ class Group(Generic[A]):
             elif len(self._waiting) == self._expected:
                 self._room.notify_all()
         try:
+            if not asked.turn.wait(_until(deadline)) and self._withdrawn(asked):
+                raise self._busy()
             asked.turn.wait()
             if not asked.settled:
+                if not ready(max(0.0, deadline - time.monotonic())):
+                    raise self._busy()
                 self._lead(do)
         except BaseException:
             self._leave(asked)
@@ -116,7 +133,8 @@ class Group(Generic[A]):
         finally:
             with self._lock:
                 self._led_by = None
-                self._expected, self._patience = len(group) + len(self._waiting), PATIENCE * (time.monotonic() - began)
+                self._took = time.monotonic() - began
+                self._expected, self._patience = len(group) + len(self._waiting), PATIENCE * self._took
                 self._appoint()
             for each in group:
                 each.turn.set()
@@ -136,8 +154,28 @@ class Group(Generic[A]):
             if self._leader is asked:
                 self._appoint()
 
+    def _withdrawn(self, asked: A) -> bool:
+        """Whether nobody has begun with it, and nobody will."""
+        with self._lock:
+            if asked.turn.is_set() or asked not in self._waiting:
+                return False
+            self._waiting.remove(asked)
+            return True
+
     def _rows(self) -> int:
         return sum(each.rows for each in self._waiting)
+
+    def _busy(self) -> Busy:
+        return busy(f"{self._rows()} rows of other inserts are waiting", self._took)
+
+
+def busy(why: str, took: float = 0.0) -> Busy:
+    """There was no time to wait until it was an insert's turn. `took`: seconds, what was done last."""
+    return Busy(f"the rows were not inserted within the time that the stream gives: {why}", max(0.1, took))
+
+
+def _until(deadline: float) -> float | None:
+    return None if math.isinf(deadline) else max(0.0, deadline - time.monotonic())
 
 
 def for_another(problem: BaseException) -> SlackwaterError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 import uuid
@@ -139,6 +140,13 @@ class Warehouse:
                 yield
             finally:
                 self.lend()
+
+    def is_free(self, within: float = math.inf) -> bool:
+        """Whether nobody writes, waiting so many seconds for that."""
+        if not self.writing.acquire(timeout=-1 if math.isinf(within) else within):
+            return False
+        self.writing.release()
+        return True
 
     def check_writable(self) -> None:
         if not self.writable:

@@ -13,7 +13,7 @@ import pytest
 
 import slackwater
 from slackwater import Session
-from slackwater.errors import QueryError, SlackwaterError, Unsupported
+from slackwater.errors import Busy, QueryError, SlackwaterError, Unsupported
 from slackwater.run import streams
 from slackwater.run.check import check
 from slackwater.run.loop import Loop
@@ -388,3 +388,25 @@ def test_a_new_session_goes_on_where_the_last_one_was(sail_session: Any, tmp_pat
             if turn % 2:
                 assert list(db.sql("SELECT * FROM parts")) == [("paint", 2 * turn + 2)]
     assert check(tmp_path / "warehouse", None, False, lambda event: None).problems == ()
+
+
+@pytest.mark.parametrize("rows", [1, 5000])
+def test_a_stream_that_is_too_busy_refuses_an_insert_and_keeps_nothing_of_it(sail_db: Session, rows: int) -> None:
+    sail_db.sql("CREATE STREAM clicks (page INT) WITH (busy = '0 seconds', quiet = '0 seconds')")
+    sail_db.insert("clicks", [(1,)])
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with sail_db._warehouse.writing:
+            held.set()
+            done.wait(30)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert held.wait(30)
+    with pytest.raises(Busy, match="within the time that the stream gives"):
+        sail_db.insert("clicks", [(2,)] * rows)
+    done.set()
+    holder.join()
+    sail_db.insert("clicks", [(3,)] * rows)
+    assert sorted(set(sail_db.sql("SELECT page FROM clicks"))) == [(1,), (3,)]

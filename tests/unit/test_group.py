@@ -9,7 +9,7 @@ import pytest
 
 from slackwater.catalog import Unsettled
 from slackwater.catalog.lease import LeaseLost
-from slackwater.errors import QueryError, WarehouseError
+from slackwater.errors import Busy, QueryError, WarehouseError
 from slackwater.run.group import Asked, Group
 
 Do = Callable[[Sequence[Asked[int]]], None]
@@ -212,3 +212,29 @@ def test_a_problem_that_is_not_ours_is_told_to_the_others_in_our_words() -> None
     gate.opened.set()
     kinds = sorted(type(each).__name__ for each in threads.join())
     assert kinds == ["ValueError", "ValueError", WarehouseError.__name__]
+
+
+def test_who_has_no_time_to_wait_for_room_is_told_when_to_come_again() -> None:
+    gate, group = Gate(), Group[Asked[int]](most_rows=10)
+    threads = Threads(group, gate)
+    threads.start()
+    assert gate.entered.wait(30)
+    threads.start(8)
+    while group._rows() < 8:
+        pass
+    with pytest.raises(Busy, match="8 rows of other inserts are waiting") as told:
+        group.ask(Asked(5), gate, patience=0.01)
+    assert told.value.retry_after > 0 and told.value.hint is not None and "nothing was written" in told.value.hint
+    with pytest.raises(Busy):
+        group.ask(Asked(1), gate, patience=0.01)  # there is room, but its turn does not come
+    gate.opened.set()
+    assert sorted(map(str, threads.join())) == ["1", "8"] and sum(gate.groups) == 2
+
+
+def test_who_would_lead_and_finds_others_at_work_lets_the_next_one_lead() -> None:
+    group = Group[Asked[int]]()
+    with pytest.raises(Busy):
+        group.ask(Asked(1), settle, patience=0.0, ready=lambda seconds: False)
+    asked = Asked[int](3)
+    group.ask(asked, settle, patience=0.0)
+    assert asked.answer() == 3
