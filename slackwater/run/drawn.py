@@ -53,8 +53,10 @@ def samples_of_tables(text: str, snapshot: Snapshot, warehouse: Warehouse, versi
 
 
 def with_samples_of_queries(text: str, original: str, known: set[str], drawn: set[str], snapshot: Snapshot, warehouse: Warehouse) -> str:
-    """A text with a sample in the place of each query of which it takes one. Its relations have names that the engine knows, some of which
-    are samples drawn already."""
+    """A text with a sample in the place of each query of which it takes one.
+
+    Its relations have the engine's names, which are `known`; some are samples that were `drawn` already. `original`: with the user's.
+    """
     if not samplings_in(text):
         return text
     rows = max((_rows_of(found.name, snapshot, warehouse) for found in relations_in(original)), default=0)

@@ -243,7 +243,9 @@ class Engine:
         return name
 
     def _parquet(self, of: Sequence[Any], columns: Sequence[Column], files: Files) -> DataFrame:
-        paths = [files.full(file) for file in of]
+        return self._read([files.full(file) for file in of], columns)
+
+    def _read(self, paths: Sequence[str], columns: Sequence[Column]) -> DataFrame:
         if self.is_sail:
             return self.spark.read.schema(_ddl(columns)).parquet(*map(sail_uri, paths))
         return read_parquet(self.spark, _ddl(columns), paths)
@@ -315,16 +317,16 @@ class Engine:
         if not rows.num_rows:
             return self.name_frame(name, self._nothing(columns))
         with translated(name):
-            if not self.is_sail:
+            if self.is_elsewhere or (rows.num_rows <= HANDFUL and not self.is_sail):
                 return self.name_frame(name, self.spark.createDataFrame(rows, _ddl(columns)))
-            # Sail fails to plan some joins over rows that it is given, and reads files as fast.
+            # Spark takes long for many rows; Sail fails to plan some joins over rows that it is given, and reads files as fast.
             directory = tempfile.mkdtemp(prefix="slackwater-")
             self._written.append(directory)
             place = place_at(directory)
             write_rows([rows], directory, place)
             if len(self._written) > MOST_WRITTEN:
                 shutil.rmtree(self._written.popleft(), ignore_errors=True)
-            return self.name_frame(name, self.spark.read.schema(_ddl(columns)).parquet(*map(sail_uri, place.below(directory))))
+            return self.name_frame(name, self._read(list(place.below(directory)), columns))
 
     # Running.
 

@@ -15,6 +15,11 @@ TABLES = {
     "events": "CREATE TABLE events (kind STRING, size INT)",
     "taps": "CREATE STREAM taps (kind STRING, number BIGINT) WITH (capacity = '20 rows', quiet = '0 seconds')",
 }
+# Samples for which there are never too many rows: they have all of them.
+SAMPLES = {
+    "every_order": "CREATE SAMPLE every_order ON orders SIZE 1000000",
+    "every_tap": "CREATE SAMPLE every_tap ON taps SIZE 1000000",
+}
 # Streams, and the views that know all rows that ever came to them, with how often each.
 PASSED = {"taps": "tapped"}
 
@@ -27,6 +32,8 @@ VIEWS = {
     "largest": "SELECT id, amount FROM orders ORDER BY amount DESC, id LIMIT 5",
     "sized": "SELECT events.kind, orders.id, orders.amount FROM events JOIN orders ON events.size = orders.id",
     "tapped": "SELECT kind, number, count(*) AS n FROM taps GROUP BY kind, number",
+    "sampled": "SELECT region, count(*) AS orders, sum(amount) AS total FROM every_order GROUP BY region",
+    "sampled_taps": "SELECT kind, count(*) AS n, max(number) AS newest FROM every_tap GROUP BY kind",
     "newest": "SELECT max(newest) AS newest, sum(n) AS n FROM (SELECT kind, max(number) AS newest, count(*) AS n FROM taps GROUP BY kind)",
 }
 SCRATCH = tuple(name for name in VIEWS if name not in ("tapped", "newest"))  # those that can be computed from scratch
@@ -81,6 +88,17 @@ def _newest(tables: Tables) -> list[Row]:
     return [(max((number for _, number in tables["taps"]), default=None), len(tables["taps"]) or None)]
 
 
+def _sampled(tables: Tables) -> list[Row]:
+    return [(region, orders, total) for region, total, orders, _ in _totals(tables)]
+
+
+def _sampled_taps(tables: Tables) -> list[Row]:
+    numbers: dict[Any, list[int]] = {}
+    for kind, number in tables["taps"]:
+        numbers.setdefault(kind, []).append(number)
+    return [(kind, len(each), max(each)) for kind, each in numbers.items()]
+
+
 ANSWERS: dict[str, Callable[[Tables], list[Row]]] = {
     "totals": _totals,
     "managed": _managed,
@@ -89,6 +107,8 @@ ANSWERS: dict[str, Callable[[Tables], list[Row]]] = {
     "largest": _largest,
     "sized": _sized,
     "tapped": _tapped,
+    "sampled": _sampled,
+    "sampled_taps": _sampled_taps,
     "newest": _newest,
 }
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from slackwater.catalog import Catalog, Lease, catalog
-from slackwater.run import backup, copying, fold, folding, refresh, streams
+from slackwater.run import backup, copying, fold, folding, refresh, samples, streams
 from slackwater.run.gather import Gather
 from slackwater.run.warehouse import Warehouse
 from slackwater.spark import Engine
@@ -34,6 +34,7 @@ POINTS: dict[str, tuple[Any, str]] = {
     "transaction": (catalog, "_write"),  # after it, all is said and nothing committed
     "flush": (refresh, "flush"),
     "rows leave a ring": (streams, "_let_go"),
+    "a sample moves": (samples, "_bring_up_to_date"),
     "fold": ((fold, folding), "write_fold"),
     "recovery": (Warehouse, "recover"),
     "sweep": (Warehouse, "_sweep"),
@@ -56,12 +57,26 @@ REACHED = {
     "append": ["few rows arrive", "sync", "commit", "commit", "transaction"],
     "together": ["few rows arrive", "sync", "commit", "commit", "transaction"],
     "load": ["rows are written", *_WRITES],
-    "passing": ["few rows arrive", *["flush", "rows leave a ring", "marks of the retired"] * 2, "sweep", "removal of files", *_WRITES],
+    "passing": [
+        "few rows arrive",
+        *["flush", "a sample moves", "rows leave a ring", "marks of the retired"] * 2,
+        "sweep",
+        "removal of files",
+        *_WRITES,
+    ],
     "replace": ["engine writes", *_WRITES],
     "update": ["engine writes", *_WRITES],
     "delete": ["engine writes", *_WRITES],
     "merge": ["engine writes", *_WRITES],
-    "refresh": ["flush", *["rows are fetched", "rows are taken", "rows are written anew"] * 3, "engine writes", *_FOLDS, *_WRITES],
+    "refresh": [
+        "flush",
+        "a sample moves",
+        "a sample moves",
+        *["rows are fetched", "rows are taken", "rows are written anew"] * 3,
+        "engine writes",
+        *_FOLDS,
+        *_WRITES,
+    ],
     "turn": ["flush", *["rows are fetched", "rows are taken", "rows are written anew"] * 3, "engine writes", *_FOLDS, *_WRITES],
     "answer": ["flush", "rows are fetched", "rows are taken", "engine writes", *_FOLDS, *_WRITES],
     "create": ["flush", "rows are taken", "engine writes", "marks of the retired", "sweep", "removal of files", *_WRITES],

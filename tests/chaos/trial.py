@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.chaos.model import TABLES, VIEWS, create_view
+from tests.chaos.model import SAMPLES, TABLES, VIEWS, create_view
 from tests.chaos.points import ONLY, REACHED, WHENS
 from tests.chaos.process import Broken, Process
 from tests.chaos.verdict import Finding, Memory
@@ -144,7 +144,7 @@ class Trial:
 
     def prepare(self, process: Process) -> None:
         process.ask(*self.opening())
-        for text in (*TABLES.values(), *map(create_view, VIEWS)):
+        for text in (*TABLES.values(), *SAMPLES.values(), *map(create_view, VIEWS)):
             process.ask("sql", text)
         for kind in ("insert", "append", "passing", "replace", "merge", "refresh"):
             self.do(process, self.draw.work(kind))
