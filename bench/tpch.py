@@ -9,9 +9,11 @@ come from `tpchgen-cli`, which writes the same rows on every machine, so they ar
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Container
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -171,12 +173,15 @@ def generate(scale_factor: float, directory: Path | None = None) -> Path:
     folder = (directory or DATA) / f"tpch-{scale_factor:g}"
     if folder.exists():
         return folder
-    # Generate beside the final name, so that an interrupted run is not taken for a complete one.
-    unfinished = folder.with_name(folder.name + ".unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    unfinished.mkdir(parents=True)
-    subprocess.run([_generator(), "parquet", "-q", "-s", f"{scale_factor:g}", f"--output-dir={unfinished}"], check=True)
-    unfinished.rename(folder)
+    # Beside the final name, so that an interrupted run is not taken for a complete one; each process for itself, for two tests may want it.
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = Path(tempfile.mkdtemp(prefix=f"{folder.name}.unfinished-", dir=folder.parent))
+    try:
+        subprocess.run([_generator(), "parquet", "-q", "-s", f"{scale_factor:g}", f"--output-dir={unfinished}"], check=True)
+        with contextlib.suppress(OSError):  # another process was quicker
+            unfinished.rename(folder)
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
     return folder
 
 

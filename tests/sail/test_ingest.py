@@ -97,9 +97,9 @@ def together(monkeypatch: pytest.MonkeyPatch) -> None:
 
     ask = Group.ask
 
-    def seen(group: Group[Any], asked: Any, do: Any) -> None:
+    def seen(group: Group[Any], asked: Any, *how: Any) -> None:
         group._expected = THREADS  # so that the last to ask wakes who leads
-        ask(group, asked, do)
+        ask(group, asked, *how)
 
     monkeypatch.setattr(Group, "_lead", patient)
     monkeypatch.setattr(Group, "ask", seen)
