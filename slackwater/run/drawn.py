@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from slackwater.catalog import Sample, Snapshot, Table
 from slackwater.errors import QueryError
@@ -31,7 +32,8 @@ POPULATION, WEIGHT = Column("_population", "bigint"), Column("_weight", "double"
 _WEIGHED = re.compile(rf"\b({POPULATION.name}|{WEIGHT.name})\b", re.IGNORECASE)
 DRAWN = "sw drawn "  # before the number of a sample
 KEY = "sw_key"  # by which the rows of a query are ordered by chance
-ENOUGH = 64  # times as many rows as are wanted are ordered, if nothing is left out on the way
+ENOUGH = 64  # times as many rows as are wanted are ordered by the engine, if nothing is left out on the way,
+ENOUGH_HERE = 4  # or come to this process
 LEAST = 1000  # and so many more
 _numbers = itertools.count(1)
 
@@ -68,7 +70,7 @@ def with_samples_of_queries(text: str, original: str, known: set[str], drawn: se
         # What names a part of the statement only the engine knows.
         name = _drawn_of_query(of, sampling, rows, warehouse) if known.issuperset(read) else None
         if name is None:
-            return f"(SELECT * FROM {of} ORDER BY {warehouse.engine.chance(sampling.seed)} LIMIT {sampling.rows})"
+            return warehouse.engine.sampled(of, sampling.rows, sampling.seed)
         known.add(name)
         return quote(name)
 
@@ -103,12 +105,16 @@ def _drawn_of_query(of: str, sampling: Sampling, rows: int, warehouse: Warehouse
         return None  # the statement as a whole will tell what is wrong
     if len({column.name.lower() for column in columns}) < len(columns):
         return None
-    upto = (ENOUGH * sampling.rows + LEAST) / max(rows, 1)
+    enough, order = ENOUGH_HERE, ""
+    if engine.orders_by_chance:
+        enough, order = ENOUGH, f" ORDER BY {KEY} LIMIT {sampling.rows}"
+    upto = (enough * sampling.rows + LEAST) / max(rows, 1)
     while True:
         where = f" WHERE {KEY} < {upto!r}" if upto < 1 else ""
-        keyed = f"SELECT * FROM (SELECT *, {chance} AS {KEY} FROM {of}){where}"
-        found = engine.arrow(f"{keyed} ORDER BY {KEY} LIMIT {sampling.rows}").drop_columns([KEY])
-        if found.num_rows == sampling.rows or upto >= 1:
+        found = engine.arrow(f"SELECT * FROM (SELECT *, {chance} AS {KEY} FROM {of}){where}{order}")
+        if found.num_rows >= sampling.rows or upto >= 1:
+            first = pc.select_k_unstable(found, sampling.rows, [(KEY, "ascending")]) if found.num_rows > sampling.rows else None
+            found = (found if first is None else found.take(first)).drop_columns([KEY])
             return engine.name_rows(f"{DRAWN}{next(_numbers)}", found.combine_chunks(), columns)
         upto *= 2 * sampling.rows / (found.num_rows + 1)
 

@@ -297,12 +297,24 @@ class Engine:
             brought = self.spark.createDataFrame(pa.table({"numbers": [[value]]}), "numbers ARRAY<BIGINT>")
         return f"coalesce(get((SELECT numbers FROM {quote(self.name_frame(name, brought))}), 0), 0)"
 
+    @property
+    def orders_by_chance(self) -> bool:
+        """Whether the first rows in an order by chance are any rows. Sail draws again what it has compared: they are not (docs/sail.md)."""
+        return not self.is_sail
+
     def chance(self, seed: int | None) -> str:
         """An expression that is another number from 0 to 1 for each row; with a seed the same, as long as it reads the same files."""
         if seed is not None and self.is_sail:  # which begins anew with every thousand rows, and takes files in any order
             hint = "leave REPEATABLE out, or keep what is sampled as a table: CREATE TABLE ... AS SELECT ..."
             raise Unsupported("Sail repeats no sample of what a query computes", hint=hint)
         return "rand()" if seed is None else f"rand({seed})"
+
+    def sampled(self, of: str, rows: int, seed: int | None) -> str:
+        """So many rows of a part of a statement that means nothing without the rest."""
+        if not self.orders_by_chance:
+            hint = "sample the table or the query itself: FROM (SELECT ...) TABLESAMPLE RESERVOIR (1000 ROWS)"
+            raise Unsupported("Sail takes no sample of what a WITH clause has named", hint=hint)
+        return f"(SELECT * FROM {of} ORDER BY {self.chance(seed)} LIMIT {rows})"
 
     @asked_again
     def name_frame(self, name: str, rows: Any) -> str:

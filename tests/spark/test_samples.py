@@ -7,6 +7,7 @@ import pytest
 from slackwater import Session
 from tests.sail.test_samples import (
     OF_QUERY,
+    OF_WITH,
     db,
     ids,
     test_a_kept_sample_follows_its_table,
@@ -34,6 +35,10 @@ pytestmark = pytest.mark.xdist_group("spark")
 def sail_db(spark_db: Session) -> Session:
     """What these tests are given for Sail."""
     return spark_db
+
+
+def test_what_a_with_clause_has_named_is_sampled(db: Session) -> None:
+    assert len(set(ids(db, OF_WITH))) == 20
 
 
 def test_with_a_seed_a_query_gives_the_same_sample(db: Session) -> None:
