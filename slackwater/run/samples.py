@@ -113,44 +113,48 @@ def samples_below(names: Iterable[str], snapshot: Snapshot) -> list[Sample]:
 
 
 def _bring_up_to_date(sample: Sample, step: Step, statement: str) -> Sample:
+    """Write what the moves of its source change in a sample."""
     began, key, source = time.time(), sample.name.lower(), sample.source.lower()
-    files, trace, own = step.warehouse.files, step.traces[source], step.traces[key]
-    seen, now = (step.cursor(key) or {})[source], trace.version
-    schema = arrow_schema((*sample.columns, Column(ID, "bigint")))
-    luck = np.random.default_rng((sample.seed, seen, now))
-    mine = _with_numbers(files.rows_as(own.at(own.version), arrow_schema((*sample.columns, Column(ID, "string")))))
-    left = files.rows(trace.part(REMOVED, seen, now), []) if trace.part(REMOVED, seen, now).files else None
-    rows, population = mine, sample.population
-    if left is not None:
-        rows = rows.filter(pc.invert(pc.is_in(rows[ID], value_set=left[ID].combine_chunks())))
-        population -= len(left)
-    if rows.num_rows < min(sample.size, population):
-        others = _others(files.there(trace.part(KEPT, seen, now)), rows, min(sample.size, population) - rows.num_rows, files, schema, luck)
-        rows = pa.concat_tables([rows, others])
-    came = files.there(trace.part(ADDED, seen, now))
-    grown = grow(rows.num_rows, population, [part.rows for part in came], sample.size, luck)
-    taken = [files.rows_at(part, numbers, schema) for part, numbers in zip(came, grown.taken, strict=True) if len(numbers)]
-    rows = pa.concat_tables([rows.take(pa.array(grown.stay)), *taken])
-    added, removed = _without(rows, mine), _without(mine, rows)
-    directory, version = step.directory(key), step.next_version(key)
+    files, own = step.warehouse.files, step.traces[key]
+    before = _with_numbers(files.rows_as(own.at(own.version), arrow_schema((*sample.columns, Column(ID, "string")))))
+    after, population = _moved(sample, before, (step.cursor(key) or {})[source], step.traces[source], files)
+    added, removed = _without(after, before), _without(before, after)
+    directory = step.directory(key)
     for side, changed in ((ADDED, added), (REMOVED, removed)):
         if changed.num_rows:
-            files.write_arrow(_with_names(changed, version), directory, side)
+            files.write_arrow(_with_names(changed, step.next_version(key)), directory, side)
     step.take(key, directory)
-    sample = replace(sample, population=population + sum(part.rows for part in came))
+    sample = replace(sample, population=population)
     step.changes.put(sample)
-    step.changes.cursors[key] = {source: now}
+    step.changes.cursors[key] = {source: step.traces[source].version}
     seconds = time.time() - began
     step.warehouse.tell(FlushDone(sample.name, key, added.num_rows, removed.num_rows, seconds))
     step.done([Done("sample", sample.name, statement, began, round(seconds, 3), None, added.num_rows, removed.num_rows, step=step.id)])
     return sample
 
 
+def _moved(sample: Sample, rows: pa.Table, seen: int, source: Trace, files: Files) -> tuple[pa.Table, int]:
+    """The rows of a sample after all that has moved since a version of its source, and of how many they are."""
+    now, population = source.version, sample.population
+    schema = arrow_schema((*sample.columns, Column(ID, "bigint")))
+    luck = np.random.default_rng((sample.seed, seen, now))
+    went = source.part(REMOVED, seen, now)
+    if went.files:
+        left = files.rows(went, [])
+        rows, population = _without(rows, left), population - left.num_rows
+    missing = min(sample.size, population) - rows.num_rows
+    if missing > 0:
+        rows = pa.concat_tables([rows, _others(files.there(source.part(KEPT, seen, now)), rows, missing, files, schema, luck)])
+    came = files.there(source.part(ADDED, seen, now))
+    grown = grow(rows.num_rows, population, [part.rows for part in came], sample.size, luck)
+    taken = [files.rows_at(part, numbers, schema) for part, numbers in zip(came, grown.taken, strict=True) if len(numbers)]
+    return pa.concat_tables([rows.take(pa.array(grown.stay)), *taken]), population + sum(part.rows for part in came)
+
+
 def _others(parts: list[Part], sampled: pa.Table, count: int, files: Files, schema: pa.Schema, luck: Luck) -> pa.Table:
     """So many rows of some parts that are not sampled yet. Of one row more than are sampled, one is not."""
     [numbers] = draw([sum(part.rows for part in parts)], count + sampled.num_rows, luck)
-    rows = rows_numbered(parts, numbers, files, schema)
-    rows = rows.filter(pc.invert(pc.is_in(rows[ID], value_set=sampled[ID].combine_chunks())))
+    rows = _without(rows_numbered(parts, numbers, files, schema), sampled)
     return rows.take(pa.array(np.sort(luck.permutation(rows.num_rows)[:count])))
 
 
