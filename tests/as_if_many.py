@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from slackwater.run import flush, reads
+from slackwater.run import reads, sums, written
 
 reads.WORTH = reads.WORTH_GATHERING = 1
 reads.TIMES = 0
-flush.FEW = 8  # of some flushes the rows are taken, and others are written by the engine
+written.FEW = 8  # of some flushes the rows are taken, and others are written by the engine
+sums.MOST = 3  # some groups are added to here, others by the engine

@@ -50,9 +50,14 @@ def merges(node: Aggregate, delta: Change) -> bool:
     return RECOMPUTES not in reach and (delta.arrives is True or reach <= {ADDS}) and (not node.keys or ROWS in node.names)
 
 
+def gains(node: Aggregate, delta: Change) -> Rows:
+    """The groups that moved, with the partials of what moved alone."""
+    return _identified(_partials(node, delta), node)
+
+
 def _merge(node: Aggregate, own: Rows, delta: Change, narrow: bool) -> Node:
     """`narrow`: of many groups, first find those that moved, so that nothing is done to the others but look at their names."""
-    moved = _identified(_partials(node, delta), node)
+    moved = gains(node, delta)
     names = node.names
     assert moved.id is not None
     if narrow:

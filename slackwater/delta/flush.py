@@ -22,10 +22,7 @@ TOPS: Mapping[type[Node], Top] = {Aggregate: aggregate, Window: window, Limit: l
 
 def first_flush(top: Node) -> Node:
     """Everything, from the sources as they are now."""
-    rows = _top(top).first(top, Derivation({}))
-    outputs = [Output(Column(SIDE, "string"), exp.Literal.string(ADDED)), Output(Column(ID, "string"), column(str(rows.id)))]
-    outputs += [Output(c, column(c.name)) for c in top.columns]
-    return Project(rows.plan, tuple(outputs))
+    return _added(_top(top).first(top, Derivation({})), top)
 
 
 def next_flush(top: Node, name: str, moved: Mapping[str, Moved], known: Mapping[str, Known] | None = None) -> Node | None:
@@ -33,9 +30,24 @@ def next_flush(top: Node, name: str, moved: Mapping[str, Moved], known: Mapping[
     return _top(top).flush(top, _own(top, name), Derivation(moved, known))
 
 
+def gained(top: Node, moved: Mapping[str, Moved], known: Mapping[str, Known] | None = None) -> Node | None:
+    """What groups gain by the moved sources, where the next flush adds that to what the path has; None where it does something else."""
+    delta = Derivation(moved, known).change(top.input, named=False) if isinstance(top, Aggregate) else None
+    if not isinstance(top, Aggregate) or delta is None or not aggregate.merges(top, delta):
+        return None
+    return _added(aggregate.gains(top, delta), top)
+
+
 def whole_flush(top: Node, name: str) -> Node:
     """The same change, found by computing everything anew and comparing it with what the path called `name` has."""
     return difference(_own(top, name), _top(top).first(top, Derivation({})), top.names)
+
+
+def _added(rows: Rows, top: Node) -> Node:
+    """Rows that arrive."""
+    outputs = [Output(Column(SIDE, "string"), exp.Literal.string(ADDED)), Output(Column(ID, "string"), column(str(rows.id)))]
+    outputs += [Output(c, column(c.name)) for c in top.columns]
+    return Project(rows.plan, tuple(outputs))
 
 
 def _own(top: Node, name: str) -> Rows:

@@ -14,7 +14,6 @@ from slackwater.run.choice import GUESSES, Guess
 from slackwater.run.warehouse import Warehouse
 
 MOST = 30_000_000  # rows that a statement reads, each time that it does
-TAKEN = 1_000_000  # rows that it gives: they come to this process
 
 
 @lru_cache(maxsize=4096)

@@ -9,39 +9,37 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Protocol
 from uuid import uuid4
 
-import pyarrow as pa
-
 from slackwater.catalog import Stream, Table
-from slackwater.delta import ADDED, ID, OWN, REMOVED, SIDE, Known, Moved, first_flush, next_flush
+from slackwater.delta import ADDED, ID, OWN, REMOVED, SIDE, Known, Moved, first_flush, gained, next_flush
 from slackwater.delta.broadcasts import Size, expected_rows, with_broadcasts
 from slackwater.errors import QueryError, SlackwaterError
 from slackwater.pace.price import MOVED
 from slackwater.path import Path
-from slackwater.plan import Column, Node, render
+from slackwater.plan import Node, render
 from slackwater.plan.render import quote
+from slackwater.run import written
 from slackwater.run.anew import Anew
-from slackwater.run.beside import TAKEN, agreed_plan, guess_for, may_run_beside
+from slackwater.run.beside import agreed_plan, guess_for, may_run_beside
 from slackwater.run.choice import FIRST, FULL, INCREMENTAL, Choice, Guess, Learned, by_cost
 from slackwater.run.compile import AnyPath, Whole
 from slackwater.run.cpu import cpu_seconds
-from slackwater.run.net import Net, changed_rows, columns_read, net_change
+from slackwater.run.net import Net, columns_read, net_change
 from slackwater.run.plans import InFull, in_full, slim, stored
 from slackwater.run.progress import FlushDone
 from slackwater.run.reading import define_relations
 from slackwater.run.reads import Reads, about
 from slackwater.run.sail_faults import joined_by_hash
+from slackwater.run.sums import adds_here
 from slackwater.run.warehouse import Step
-from slackwater.spark import Engine
+from slackwater.run.written import NO_VERSION, Beside, Change, Everything, Statement, Sums
+from slackwater.spark import TAKEN, Engine
 from slackwater.sql import rename_relations
-from slackwater.trace import VERSION, Batch, Trace
+from slackwater.trace import Batch, Trace
 
-FEW = 50_000  # rows that a flush is expected to give: up to here this process takes them, where that is cheaper
 GROUPED = 10  # times as many may be expected, if the path has few rows: they will belong to few groups
 ANY_SESSION = f"{uuid4().hex}:"  # stands in a statement for what an engine puts before names: rendering it takes longer than some flushes
-NO_VERSION = f"CAST(0 AS BIGINT) AS {VERSION}"  # stands in a statement until it is run: there it would be another text every time
 
 
 @dataclass(frozen=True)
@@ -56,80 +54,6 @@ class Flushed:
     before: tuple[int, ...] = ()
     moved: tuple[int, ...] = ()
     there: int = 0
-
-
-class _Statement(Protocol):
-    """What a flush runs; all that it names is registered."""
-
-    def write(self, path: AnyPath, directory: str, step: Step) -> str:
-        """Run it, and write what it changes below a directory. Who ran it, if it was not the warehouse's engine."""
-
-
-@dataclass(frozen=True)
-class _Change:
-    """A statement that gives a flush's change, and about how many rows that are; None if that is not known.
-
-    It is the same text flush after flush, if it can be: what Spark generates and compiles for it, it has then.
-    """
-
-    text: str
-    rows: float | None = None
-
-    def write(self, path: AnyPath, directory: str, step: Step) -> str:
-        few = _few(self.text, path, step) if self.rows is not None and self.rows <= FEW else None
-        if few is None:
-            text = self.text.replace(NO_VERSION, step.version_column(path.name))
-            step.warehouse.engine.write(text, directory, step.warehouse.files, path.columns)
-        else:
-            _write_few(few, path, directory, step)
-        return ""
-
-
-@dataclass(frozen=True)
-class _Everything:
-    """A statement that gives all rows that a path now has, where those before were few: this process finds what differs.
-
-    An engine would plan and shuffle twice as much to do it. If they are not few any more, it has to: `change`.
-    """
-
-    text: str
-    change: Callable[[], _Statement]
-
-    def write(self, path: AnyPath, directory: str, step: Step) -> str:
-        trace, few = step.traces[path.name], _few(self.text, path, step)
-        changed = None
-        if few is not None:
-            changed = changed_rows(few, step.warehouse.files.rows_as(trace.at(trace.version), few.schema.remove(0)))
-        if changed is None:
-            return self.change().write(path, directory, step)
-        _write_few(changed, path, directory, step)
-        return ""
-
-
-@dataclass(frozen=True)
-class _Beside:
-    """A statement that another engine answers as ours would, for much less. What it fails at is ours to run."""
-
-    text: str
-    beside: Engine
-    otherwise: Callable[[], _Statement]
-
-    def write(self, path: AnyPath, directory: str, step: Step) -> str:
-        rows = self.beside.exactly(self.text, (Column(SIDE, "string"), Column(ID, "string"), *path.columns), TAKEN)
-        if rows is None:
-            return self.otherwise().write(path, directory, step)
-        _write_few(rows, path, directory, step)
-        return self.beside.kind
-
-
-def _few(text: str, path: AnyPath, step: Step) -> pa.Table | None:
-    """The rows of a statement, if this process can take them."""
-    return step.warehouse.engine.few(text, (Column(SIDE, "string"), Column(ID, "string"), *path.columns))
-
-
-def _write_few(rows: pa.Table, path: AnyPath, directory: str, step: Step) -> None:
-    versions = pa.repeat(pa.scalar(step.next_version(path.name), pa.int64()), len(rows))
-    step.warehouse.files.write_sides(rows.append_column(VERSION, versions), directory)
 
 
 def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None, expected: float | None = None) -> Flushed | None:
@@ -156,6 +80,18 @@ def flush(path: AnyPath, step: Step, view: str, learned: Learned | None = None, 
     return replace(done, before=before, moved=tuple(itertools.chain.from_iterable(moved)), there=there)
 
 
+def gains_of(path: AnyPath, step: Step) -> Sums | None:
+    """What the next flush of a path asks for, if that is what its groups gain by rows of one stream."""
+    seen = step.cursor(path.name)
+    if seen is None or path.name not in step.traces or not isinstance(step.before.relations.get(path.sources[0]), Stream):
+        return None
+    now = {source: step.traces[source].version for source in path.sources}
+    if len(now) > 1 or seen == now:
+        return None
+    statement, _ = _statement(path, seen, now, step, {}, "", None)  # of one source that only grows nothing is written for a flush alone
+    return statement if isinstance(statement, Sums) else None
+
+
 def flush_anew(anew: Anew, step: Step, view: str, choice: Choice) -> Flushed:
     """Compute a view's last path past those below it, and write what has changed."""
     now = {source: step.traces[source].version for source in anew.sources}
@@ -164,7 +100,7 @@ def flush_anew(anew: Anew, step: Step, view: str, choice: Choice) -> Flushed:
 
 
 def _flushed(
-    path: AnyPath, step: Step, view: str, now: dict[str, int], make: Callable[[str], tuple[_Statement | None, Choice | None]]
+    path: AnyPath, step: Step, view: str, now: dict[str, int], make: Callable[[str], tuple[Statement | None, Choice | None]]
 ) -> Flushed:
     """Run the statement that is made, and note how far the path has read. `make` gets a place for what only this flush reads."""
     began, started, batch, by = time.monotonic(), clock(step), None, ""
@@ -181,7 +117,9 @@ def _flushed(
     step.changes.cursors[path.name] = now
     added, removed = (batch.added_rows, batch.removed_rows) if batch else (0, 0)
     step.warehouse.tell(FlushDone(view, path.name, added, removed, time.monotonic() - began))
-    return Flushed(batch, None if choice is None else replace(choice.that_took(started, clock(step)), by=by))
+    ended = clock(step)
+    ended = None if ended is None else ended + step.shared.pop(path.name, 0.0)
+    return Flushed(batch, None if choice is None else replace(choice.that_took(started, ended), by=by))
 
 
 @contextmanager
@@ -203,15 +141,22 @@ def clock(step: Step) -> float | None:
 
 
 def _statement(
-    path: AnyPath, seen: dict[str, int] | None, now: dict[str, int], step: Step, learned: Learned, scratch: str, expected: float | None
-) -> tuple[_Statement | None, Choice | None]:
-    """The flush's statement, and how it was chosen. None: nothing that it reads has moved."""
+    path: AnyPath,
+    seen: dict[str, int] | None,
+    now: dict[str, int],
+    step: Step,
+    learned: Learned,
+    scratch: str,
+    expected: float | None,
+    here: bool = True,
+) -> tuple[Statement | None, Choice | None]:
+    """The flush's statement, and how it was chosen. None: nothing that it reads has moved. `here`: this process may add up what it can."""
     moved = moves(path, seen, now, step.traces)
     is_anew = seen is not None and set(seen) != set(now)  # it was computed past its sources: none of their versions is what it has read
     if seen is not None and not is_anew and not any(moved.values()):
         return None, None
     if isinstance(path, Whole):
-        return _Change(_computed_whole(path, now, step)), None
+        return Change(_computed_whole(path, now, step)), None
     engine = step.warehouse.engine
     known = tuple((name, Known(about(step.traces[name].rows), _key(name, step))) for name in sorted((path.name, *now)))
     whole = in_full(path)
@@ -219,10 +164,13 @@ def _statement(
         rows_in_full, guess = _expected_in_full(whole, now, step)
         choice = replace(by_cost(0, rows_in_full, learned, guess), how=FULL, rows=rows_in_full)
         return _in_full(path, whole, now, step), choice.that_read(rows_in_full, rows_in_full)
-    plan = _planned(path, None if seen is None else tuple(moved.items()), known)
+    here = here and seen is not None and not engine.is_elsewhere and adds_here(path, step.traces[path.name].rows)
+    plan = _planned(path, tuple(moved.items()), known, gains=True) if here else None
+    here = plan is not None
+    plan = plan or _planned(path, None if seen is None else tuple(moved.items()), known)
     nets: dict[str, Net] = {}
     if plan is not None and seen is not None:
-        plan, nets = _net(path, plan, moved, seen, now, step, known, scratch)
+        plan, nets = _net(path, plan, moved, seen, now, step, known, scratch, here)
     if plan is None:
         return None, None
     reads = Reads(plan, seen or {}, now, step, nets)
@@ -238,11 +186,15 @@ def _statement(
         if choice.how == FULL:
             return _in_full(path, whole, now, step), choice.that_read(rows_in_full, rows_in_full)
     reads.fetch(engine, scratch)
+    choice = choice.that_read(reads.rows, reads.left)  # what is left after some was fetched
+    if here:
+        again = partial(_statement, path, seen, now, step, learned, f"{scratch}/again", expected, here=False)
+        return _sums(reads, step, lambda: again()[0]), choice
     own, given = step.traces[path.name].rows, expected_rows(reads.plan, dict(reads.sizes))
     # A change of many rows seldom touches more groups than there are.
     groups = min(given, 2.0 * own) if own else given
-    ours = partial(_changes, reads, step, given if given > GROUPED * FEW else groups)
-    return _beside_or(reads, step, groups, ours), choice.that_read(reads.rows, reads.left)  # what is left after some was fetched
+    ours = partial(_changes, reads, step, given if given > GROUPED * written.FEW else groups)
+    return _beside_or(reads, step, groups, ours), choice
 
 
 def _expected_in_full(whole: InFull, now: dict[str, int], step: Step) -> tuple[int, Guess]:
@@ -251,27 +203,36 @@ def _expected_in_full(whole: InFull, now: dict[str, int], step: Step) -> tuple[i
     return rows, guess_for(whole.change, rows, step.warehouse)
 
 
-def _in_full(path: Path, plans: InFull, now: dict[str, int], step: Step) -> _Statement:
+def _in_full(path: Path, plans: InFull, now: dict[str, int], step: Step) -> Statement:
     """A flush that computes everything."""
     engine, rows = step.warehouse.engine, step.traces[path.name].rows
     reads = Reads(plans.change, {}, now, step)
     change = partial(_changes, reads, step, 2.0 * rows)
 
-    def everything() -> _Statement:
-        return _Everything(_text_of(Reads(plans.everything, {}, now, step), engine, step), change)
+    def everything() -> Statement:
+        return Everything(_text_of(Reads(plans.everything, {}, now, step), engine, step), change)
 
-    return _beside_or(reads, step, 2.0 * rows, change if rows > FEW or engine.is_sail else everything)
-
-
-def _changes(reads: Reads, step: Step, rows: float) -> _Statement:
-    return _Change(_text_of(reads, step.warehouse.engine, step), rows)
+    return _beside_or(reads, step, 2.0 * rows, change if rows > written.FEW or engine.is_sail else everything)
 
 
-def _beside_or(reads: Reads, step: Step, rows: float, ours: Callable[[], _Statement]) -> _Statement:
+def _changes(reads: Reads, step: Step, rows: float) -> Statement:
+    return Change(_text_of(reads, step.warehouse.engine, step), rows)
+
+
+def _sums(reads: Reads, step: Step, otherwise: Callable[[], Statement | None]) -> Statement:
+    """A flush that adds what groups gain, which some engine tells."""
+    engine = step.warehouse.engine
+    if may_run_beside(reads.plan, reads.left, step.warehouse) and (beside := engine.beside) is not None:
+        with contextlib.suppress(SlackwaterError):
+            return Sums(_text_of(reads, beside, step), reads.readings, beside, otherwise)
+    return Sums(_text_of(reads, engine, step), reads.readings, engine, otherwise)
+
+
+def _beside_or(reads: Reads, step: Step, rows: float, ours: Callable[[], Statement]) -> Statement:
     """A flush's statement: for the engine beside ours, if that may run it. `rows`: it may give."""
     if rows <= TAKEN and may_run_beside(reads.plan, reads.left, step.warehouse) and (beside := step.warehouse.engine.beside) is not None:
         with contextlib.suppress(SlackwaterError):  # it may end at any moment, and a file that is damaged Spark will name
-            return _Beside(_text_of(reads, beside, step), beside, ours)
+            return Beside(_text_of(reads, beside, step), beside, ours)
     return ours()
 
 
@@ -292,6 +253,7 @@ def _net(
     step: Step,
     known: tuple[tuple[str, Known], ...],
     scratch: str,
+    gains: bool,
 ) -> tuple[Node | None, dict[str, Net]]:
     """The plan for what the path can see of its sources' changes, and those changes, where they are less than the whole ones."""
     read = {source: columns_read(plan, source) for source in now if moved[source].added and moved[source].removed}
@@ -306,16 +268,23 @@ def _net(
         return plan, nets
     if not any(left.values()):
         return None, nets
-    smaller = _planned(path, tuple(left.items()), known)
+    smaller = _planned(path, tuple(left.items()), known, gains)
     # Another plan may ask for more than what was looked at.
     enough = smaller is None or all(set(columns_read(smaller, source) or (ID,)) <= set(read[source] or ()) for source in nets)
     return (smaller, nets) if enough else (plan, {})
 
 
 @lru_cache(maxsize=4096)
-def _planned(path: Path, moved: tuple[tuple[str, Moved], ...] | None, known: tuple[tuple[str, Known], ...]) -> Node | None:
-    """A flush's plan. Most flushes of a path are planned alike."""
-    plan = first_flush(path.top) if moved is None else next_flush(path.top, path.name, dict(moved), dict(known))
+def _planned(
+    path: Path, moved: tuple[tuple[str, Moved], ...] | None, known: tuple[tuple[str, Known], ...], gains: bool = False
+) -> Node | None:
+    """A flush's plan. Most flushes of a path are planned alike. `gains`: of what its groups gain, if that is all it takes."""
+    if moved is None:
+        plan: Node | None = first_flush(path.top)
+    elif gains:
+        plan = gained(path.top, dict(moved), dict(known))
+    else:
+        plan = next_flush(path.top, path.name, dict(moved), dict(known))
     return None if plan is None else slim(stored(plan, path.columns))
 
 

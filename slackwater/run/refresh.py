@@ -26,6 +26,7 @@ from slackwater.run.fold import fold_all
 from slackwater.run.models import remaining
 from slackwater.run.progress import FlushStarted, Working
 from slackwater.run.samples import bring_samples_up_to_date, samples_below
+from slackwater.run.together import ask_together
 from slackwater.run.warehouse import Step, Warehouse
 from slackwater.spark import EngineLost
 from slackwater.sql import relations_in
@@ -249,6 +250,7 @@ def flush_early(names: Iterable[str], warehouse: Warehouse, statement: str, only
 def _flush_early(paths: Mapping[str, tuple[AnyPath, View]], warehouse: Warehouse, statement: str) -> None:
     step = Step(warehouse)
     try:
+        ask_together([path for path, _ in paths.values()], step)
         for view in dict.fromkeys(view.name for _, view in paths.values()):
             _flush_of_view(step, step.before.view(view), [path for path, of in paths.values() if of.name == view], statement)
         step.commit()

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from slackwater.catalog import Catalog, Changes, Done, Lease, Snapshot, Store, Unsettled, check_pair
 from slackwater.errors import SlackwaterError, WarehouseError
 from slackwater.run.choice import Chooser, by_cost
@@ -176,6 +178,8 @@ class Step:
         self._began_with = self.before
         self.traces: dict[str, Trace] = dict(self.before.traces)
         self.changes = Changes()
+        self.gains: dict[str, tuple[str, pa.Table]] = {}  # of paths that have asked together: for which statement, and what it gave
+        self.shared: dict[str, float] = {}  # CPU seconds that each of them has in that
         self._directories: list[str] = []
         self._retired: list[str] = []
 

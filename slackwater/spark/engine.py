@@ -38,6 +38,7 @@ FEW = 64
 # follows from rows that it can see it computes while it plans: a change that a filter leaves nothing of costs nothing.
 HANDFUL = 10_000
 HANDFUL_BYTES = 4 << 20
+TAKEN = 1_000_000  # rows that a statement may give to this process
 MANY = 5_000_000  # of rows that have left: up to here their numbers are taken into this process
 RESULTS = "spark.driver.maxResultSize"  # beyond which Spark refuses to give a query's rows to this process
 GONE = "_gone"  # what the identity of a row that has left is called where it is looked for
@@ -364,7 +365,7 @@ class Engine:
                 return None
             raise
 
-    def exactly(self, statement: str, columns: Sequence[Column], most: int) -> pa.Table | None:
+    def exactly(self, statement: str, columns: Sequence[Column], most: int = TAKEN) -> pa.Table | None:
         """The rows of a flush that another engine would give, too. None if this one fails or has more than `most`: that one has to run it.
 
         What has failed once is not tried again. And a decimal may have come with more digits than it has room for.
@@ -383,6 +384,10 @@ class Engine:
         except (SlackwaterError, pa.ArrowException):
             pass  # of a file perhaps: the other engine will tell
         return None
+
+    def taken(self, statement: str, columns: Sequence[Column], most: int = TAKEN) -> pa.Table | None:
+        """The rows of a statement that gives few, in this process. None: it fails, or they are not few."""
+        return self.exactly(statement, columns, most) if self.is_sail else self.few(statement, columns)
 
     def _gives_without_limit(self) -> bool:
         """Whether a session that was given is set to hand over rows until there is no memory left."""

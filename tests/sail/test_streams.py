@@ -17,6 +17,7 @@ from slackwater.errors import Busy, QueryError, SlackwaterError, Unsupported
 from slackwater.run import streams
 from slackwater.run.check import check
 from slackwater.run.loop import Loop
+from slackwater.spark import Engine
 
 
 @pytest.fixture
@@ -410,3 +411,63 @@ def test_a_stream_that_is_too_busy_refuses_an_insert_and_keeps_nothing_of_it(sai
     holder.join()
     sail_db.insert("clicks", [(3,)] * rows)
     assert sorted(set(sail_db.sql("SELECT page FROM clicks"))) == [(1,), (3,)]
+
+
+def test_views_on_a_stream_ask_once_for_what_their_groups_gain(db: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slackwater.run.sums.MOST", 1000)
+    asked: list[str] = []
+    arrow = Engine.arrow
+
+    def counted(engine: Engine, text: str, *more: Any, **named: Any) -> Any:
+        asked.append(text)
+        return arrow(engine, text, *more, **named)
+
+    texts = {
+        "parts": PARTS,
+        "stations_used": "SELECT station, count(*) AS n FROM used WHERE amount > 3 GROUP BY station",
+        "total": "SELECT count(*) AS n, sum(amount) AS amount FROM used",
+        "words": "SELECT upper(part) AS part, station, max(amount) AS most FROM used GROUP BY upper(part), station",
+    }
+    for number, (name, text) in enumerate(texts.items()):
+        db.sql(f"CREATE VIEW {name} AS {text}")
+        db.insert("used", came(60, 60 * number))  # of which each view has read another part
+    for number in range(4):
+        before = {name: set(db.sql(f"SELECT * FROM {name}")) for name in texts}
+        asked.clear()
+        monkeypatch.setattr(Engine, "arrow", counted)
+        db.insert("used", came(60, 1000 + 60 * number))
+        monkeypatch.setattr(Engine, "arrow", arrow)
+        assert len(asked) == 1 and asked[0].count("UNION ALL") == len(texts) - 1
+        assert all(set(db.sql(f"SELECT * FROM {name}")) != before[name] for name in texts)
+    # The second view has not seen what came before it.
+    counts = [sum(row[column] for row in db.sql(f"SELECT * FROM {name}")) for name, column in (("parts", 1), ("total", 0))]
+    assert counts == [8 * 60, 6 * 60]
+
+
+def test_views_that_ask_together_equal_their_queries_over_all_rows(db: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slackwater.run.sums.MOST", 1000)
+    db.sql(
+        "CREATE STREAM sold (k INT, price DECIMAL(12,2), day DATE, d DOUBLE, word STRING) WITH (capacity = '50 rows', quiet = '0 seconds')"
+    )
+    db.sql("CREATE TABLE kept (k INT, price DECIMAL(12,2), day DATE, d DOUBLE, word STRING)")
+    texts = {
+        "a": "SELECT k, sum(price) AS price, avg(price) AS mean, count(*) AS n FROM sold GROUP BY k",
+        "b": "SELECT word, min(day) AS first, max(day) AS last, max(word) AS most, sum(d) AS d FROM sold GROUP BY word",
+        "c": "SELECT sum(k) AS k, count(word) AS words, min(price) AS least FROM sold WHERE k <> 3",
+        "d": "SELECT k % 2 AS odd, word, count(*) AS n FROM sold GROUP BY k % 2, word",
+    }
+    for name, text in texts.items():
+        db.sql(f"CREATE VIEW {name} AS {text}")
+    luck = random.Random(5)
+    for number in range(12):
+        values = ", ".join(
+            f"({luck.randrange(5)}, {luck.choice(['NULL', str(luck.randrange(999) / 100)])}, DATE '2024-01-{luck.randrange(1, 28):02}', "
+            f"{luck.randrange(9) / 4}D, {luck.choice(['NULL', repr('x'), repr('y')])})"
+            for _ in range(30)
+        )
+        for stream in ("sold", "kept"):
+            db.sql(f"INSERT INTO {stream} VALUES {values}")
+        if number % 4 == 3:
+            for name, text in texts.items():
+                found = sorted(map(repr, db.sql(f"SELECT * FROM {name}")))
+                assert found == sorted(map(repr, db.sql(text.replace("FROM sold", "FROM kept")))), name

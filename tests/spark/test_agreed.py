@@ -19,9 +19,8 @@ from slackwater.errors import QueryError
 from slackwater.plan import Aggregate, Column, Filter, Generate, Join, Limit, Node, Output, Project, Scan, Union, Values, column, render
 from slackwater.plan.agreed import Differs, agreed
 from slackwater.plan.nodes import Expression
-from slackwater.run.beside import TAKEN
 from slackwater.run.sail_faults import joined_by_hash
-from slackwater.spark import Engine
+from slackwater.spark import TAKEN, Engine
 from slackwater.spark.arrow import arrow_schema
 from slackwater.spark.start import start
 from tests.batch import talking_to
