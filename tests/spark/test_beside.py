@@ -21,7 +21,7 @@ import pytest
 import slackwater
 from slackwater.errors import QueryError, WarehouseError
 from slackwater.plan import Column
-from slackwater.spark import Engine
+from slackwater.spark import TAKEN, Engine
 from tests.batch import talking_to
 
 
@@ -47,7 +47,7 @@ class Spy:
 def spy(monkeypatch: pytest.MonkeyPatch) -> Spy:
     spy, exactly = Spy([]), Engine.exactly
 
-    def spied(self: Engine, statement: str, columns: Sequence[Column], most: int) -> pa.Table | None:
+    def spied(self: Engine, statement: str, columns: Sequence[Column], most: int = TAKEN) -> pa.Table | None:
         assert self.is_sail
         spy.given.append(exactly(self, statement, columns, most))
         return spy.given[-1]
