@@ -20,7 +20,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import re
 import shutil
 import tempfile
 import time
@@ -47,7 +46,6 @@ from slackwater.run.loop import Loop
 from slackwater.run.paces import allowed, simulated
 from slackwater.run.progress import Event, FlushDone
 from slackwater.run.warehouse import Step
-from slackwater.sql import relations_in
 from tests.oracle import without_limit
 
 SLICES = 100  # in which rows arrive
@@ -125,17 +123,11 @@ class Bench:
         self._keeper = slackwater.connect(folder / "keeper", engine=engine)  # the engine lives as long as this
         self.engine: Any = self._keeper._warehouse.engine.spark if engine == "sail" else engine
 
-    def tables(self, name: str) -> list[tpch.Table]:
-        """Those that a query reads, with the columns that it names, and keys."""
-        words = set(re.findall(r"\w+", self.texts[name].lower()))
-        found = dict.fromkeys(found.name.lower() for found in relations_in(self.texts[name]) if found.name.lower() in tpch.TABLES)
-        return [tpch.TABLES[each].with_columns(words) for each in found]
-
     def _rows(self, name: str) -> dict[str, pa.Table]:
         """Of these tables."""
         if self._read[0] != name:
             self._read = "", {}  # before there are others: both may not fit
-            files = {table: self._data / f"{table.name}.parquet" for table in self.tables(name)}
+            files = {table: self._data / f"{table.name}.parquet" for table in tpch.read_by(self.texts[name])}
             self._read = name, {table.name: pq.read_table(file, columns=table.names).cast(table.schema) for table, file in files.items()}
         return dict(self._read[1])
 
@@ -148,7 +140,7 @@ class Bench:
         shutil.rmtree(place, ignore_errors=True)
         with slackwater.connect(place, engine=self.engine, folding="off") as db:
             tables = self._rows(name)
-            for table in self.tables(name):
+            for table in tpch.read_by(self.texts[name]):
                 db.sql(table.create)
             there = {table: tables.pop(table) for table in FIXED if table in tables}
             for fixed, found in there.items():

@@ -129,22 +129,31 @@ def _reason(said: str) -> str:
 
 
 class OnSpark:
-    """Plain Spark, as `connect` starts it."""
+    """Plain Spark, as `connect` starts it. `streams`: tables that arrive, in so many files, so many of them at a time."""
 
-    def __init__(self, data: Path, folder: Path) -> None:
-        self._folder = folder
+    def __init__(
+        self,
+        data: Path,
+        folder: Path,
+        streams: Iterable[str] = tuple(tpch.TABLES),
+        slices: int = SLICES,
+        at_a_time: int = SLICES // MICRO_BATCHES,
+    ) -> None:
+        self._folder, self._at_a_time = folder, at_a_time
         self._db = slackwater.connect(folder / "warehouse")
         self.spark: Any = self._db.spark
+        self._streams = tuple(streams)
         for table in tpch.TABLES:
             self.spark.read.parquet(str(data / f"{table}.parquet")).createOrReplaceTempView(table)
-            self._slice(table, data)
+        for table in self._streams:
+            self._slice(table, data, slices)
 
-    def _slice(self, table: str, data: Path) -> None:
+    def _slice(self, table: str, data: Path, slices: int) -> None:
         """A table in as many files as it arrives in."""
         rows, place = pq.read_table(data / f"{table}.parquet"), self._folder / "slices" / table
         place.mkdir(parents=True)
-        for number in range(SLICES):
-            first, last = number * len(rows) // SLICES, (number + 1) * len(rows) // SLICES
+        for number in range(slices):
+            first, last = number * len(rows) // slices, (number + 1) * len(rows) // slices
             if last > first:
                 pq.write_table(rows.slice(first, last - first), place / f"{number:03}.parquet")
 
@@ -162,11 +171,11 @@ class OnSpark:
     def _stream(self, text: str) -> list[Any]:
         renamed = sqlglot.parse_one(text, read="spark")
         for table in renamed.find_all(sqlglot.exp.Table):
-            if table.name in tpch.TABLES:
+            if table.name in self._streams:
                 schema = self.spark.table(table.name).schema
                 stream = (
                     self.spark.readStream.schema(schema)
-                    .option("maxFilesPerTrigger", SLICES // MICRO_BATCHES)
+                    .option("maxFilesPerTrigger", self._at_a_time)
                     .parquet(f"{self._folder}/slices/{table.name}")
                 )
                 stream.createOrReplaceTempView(f"stream_{table.name}")

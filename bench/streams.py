@@ -7,20 +7,18 @@ and one answer is read in the end. Beside it, on the same engine and with the sa
     deferred   a table, and the query computed at the end
 
 Every answer is compared with the query over a table that has kept all rows. They take turns, after a round that warms up; rates are
-medians. Flink's is what `bench.pace_peers` has measured of it, if it has: all rows of all tables from CSV, which it reads while it works.
+medians. Others (bench/stream_peers.py) have their turn first.
 
-    python -m bench.streams                                     Sail and Spark, SF 1
-    python -m bench.streams --engines sail --queries q1 q6 --rounds 3
+    python -m bench.streams                                     Sail and Spark, SF 1, after `make peers`
+    python -m bench.streams --engines sail --queries q1 q6 --rounds 3 --alone
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import re
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -31,14 +29,14 @@ import pyarrow.parquet as pq
 
 import slackwater
 from bench import tpch
-from bench.measure import RESULTS, peak_memory, report
+from bench.measure import peak_memory, report
+from bench.peers import Taken
 from bench.refresh import check_answer
-from slackwater.sql import relations_in
+from bench.stream_peers import STREAM, others
 from tests.oracle import without_limit
 
 QUERIES = ("q1", "q3", "q6", "q15", "q20")
 WAYS = ("split", "eager", "deferred")
-STREAM = "lineitem"
 RING = "capacity = '4 million rows', quiet = '0 seconds'"
 GROUPS = 10_000  # of the view whose inserts are timed alone
 MILLION = 1_000_000
@@ -60,9 +58,7 @@ class Bench:
 
     def run(self, name: str, way: str, piece: int) -> tuple[float, float]:
         """Rows a second, with one answer in the end, and the seconds of that answer."""
-        words = set(re.findall(r"\w+", self._texts[name].lower()))
-        named = dict.fromkeys(found.name.lower() for found in relations_in(self._texts[name]))
-        tables = {each: tpch.TABLES[each].with_columns(words) for each in named}
+        tables = {table.name: table for table in tpch.read_by(self._texts[name])}
         rows, schedule = self._rows(tables.pop(STREAM)), "eager" if way == "eager" else "lazy"
         with tempfile.TemporaryDirectory(dir=self._folder) as place, slackwater.connect(place, engine=self.engine, schedule=schedule) as db:
             for table in tables.values():
@@ -145,11 +141,16 @@ def _seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def in_flink(scale_factor: float, rows: int) -> dict[str, float]:
-    """Rows of the stream that Flink takes a second, by query."""
-    file = RESULTS / f"pace_peers-{scale_factor:g}.json"
-    known = json.loads(file.read_text()).get("flink", {}) if file.exists() else {}
-    return {name: rows / taken["seconds"] for name, taken in known.items() if "seconds" in taken}
+def beside_us(scale_factor: float, names: Sequence[str], piece: int) -> dict[str, dict[str, dict[str, Any]]]:
+    """What others take, by who and query."""
+    data, found = tpch.generate(scale_factor), dict[str, dict[str, dict[str, Any]]]()
+    rows = pq.read_metadata(data / f"{STREAM}.parquet").num_rows
+    with tempfile.TemporaryDirectory(prefix="slackwater-bench-") as folder:
+        for who, name, outcome in others(data, {name: tpch.queries(scale_factor)[name] for name in names}, piece, Path(folder)):
+            told = {"rows_per_s": round(rows / outcome.seconds), "cpu": outcome.cpu} if isinstance(outcome, Taken) else {"cannot": outcome}
+            found.setdefault(who, {})[name] = told
+            print(f"{who:<21}{name:<5}{told}", flush=True)
+    return found
 
 
 def main() -> None:
@@ -159,11 +160,11 @@ def main() -> None:
     parser.add_argument("--queries", nargs="+", default=QUERIES, help="default: %(default)s")
     parser.add_argument("--piece", type=int, default=500_000, help="rows that are inserted at once (default %(default)s)")
     parser.add_argument("--rounds", type=int, default=5, help="after one that warms up (default %(default)s)")
+    parser.add_argument("--alone", action="store_true", help="not beside others")
     options = parser.parse_args()
     figures: dict[str, Any] = {}
     details: dict[str, Any] = {}
-    rows = pq.read_metadata(tpch.generate(options.scale_factor) / f"{STREAM}.parquet").num_rows
-    flink = in_flink(options.scale_factor, rows)
+    peers = {} if options.alone else beside_us(options.scale_factor, options.queries, options.piece)
     for engine in options.engines:
         prefix = "" if engine == "spark" else f"{engine}_"
         with tempfile.TemporaryDirectory(prefix="slackwater-bench-") as folder:
@@ -171,7 +172,7 @@ def main() -> None:
             try:
                 figures |= {prefix + name: value for name, value in bench.one_view(options.rounds).items()}
                 print(figures, flush=True)
-                ratios: dict[str, list[float]] = {"eager": [], "deferred": [], "flink": []}
+                ratios: dict[str, list[float]] = {other: [] for other in ("eager", "deferred", *peers)}
                 for name in options.queries:
                     seen: dict[str, list[tuple[float, float]]] = {way: [] for way in WAYS}
                     for number in range(options.rounds + 1):
@@ -180,16 +181,16 @@ def main() -> None:
                             seen[way] += [taken] if number else []
                     rates = {way: median(rate for rate, _ in each) for way, each in seen.items()}
                     answers = {way: median(seconds for _, seconds in each) for way, each in seen.items()}
-                    rates |= {"flink": flink[name]} if name in flink else {}
+                    rates |= {who: found[name]["rows_per_s"] for who, found in peers.items() if "rows_per_s" in found[name]}
                     for other in ratios.keys() & rates.keys():
                         ratios[other].append(rates["split"] / rates[other])
                     details[f"{engine} {name}"] = {"rows_per_s": rates, "answer_s": answers}
                     told = (f"{way} {rate:>11,.0f} rows/s" for way, rate in rates.items())
                     print(f"{engine:<6}{name:<5}{'  '.join(told)}  answer {answers['split']:.3f} s", flush=True)
-                figures |= {f"{prefix}vs_{other}_min": round(min(each), 2) for other, each in ratios.items() if each}
+                figures |= {f"{prefix}vs_{other.replace(' ', '_')}_min": round(min(each), 2) for other, each in ratios.items() if each}
             finally:
                 bench.close()
-    report("streams", figures, details=details)
+    report("streams", figures, peers, details)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from slackwater.sql import relations_in
 
 DATA = Path(__file__).parent / "data"
 
@@ -564,6 +567,13 @@ GROUP BY cntrycode
 ORDER BY cntrycode
 """,
 }
+
+
+def read_by(text: str) -> list[Table]:
+    """The tables that a query reads, with the columns that it names, and keys."""
+    words = set(re.findall(r"\w+", text.lower()))
+    names = dict.fromkeys(found.name.lower() for found in relations_in(text))
+    return [TABLES[name].with_columns(words) for name in names if name in TABLES]
 
 
 def main() -> None:

@@ -34,9 +34,9 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     statements: list[str] = []
     arrow = Engine.arrow
 
-    def counted(engine: Engine, statement: str, *others: Any) -> pa.Table:
+    def counted(engine: Engine, statement: str, *others: Any, **named: Any) -> pa.Table:
         statements.append(statement)
-        return arrow(engine, statement, *others)
+        return arrow(engine, statement, *others, **named)
 
     monkeypatch.setattr(Engine, "arrow", counted)
     return statements

@@ -72,9 +72,9 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     asked: list[str] = []
     arrow, written = Engine.arrow, Engine.write
 
-    def seen_arrow(engine: Engine, statement: str, *others: Any) -> pa.Table:
+    def seen_arrow(engine: Engine, statement: str, *others: Any, **named: Any) -> pa.Table:
         asked.append(statement)
-        return arrow(engine, statement, *others)
+        return arrow(engine, statement, *others, **named)
 
     def seen_write(engine: Engine, statement: str, *others: Any) -> None:
         asked.append(statement)

@@ -109,9 +109,9 @@ def test_where_too_few_rows_pass_more_are_drawn(db: Session, monkeypatch: pytest
     asked: list[str] = []
     arrow = Engine.arrow
 
-    def counted(engine: Engine, text: str, *more: Any) -> pa.Table:
+    def counted(engine: Engine, text: str, *more: Any, **named: Any) -> pa.Table:
         asked.append(text)
-        return arrow(engine, text, *more)
+        return arrow(engine, text, *more, **named)
 
     monkeypatch.setattr(Engine, "arrow", counted)
     assert len(ids(db, OF_QUERY)) == 5  # of the five first in a thousand, one in fifty would pass
