@@ -1,10 +1,11 @@
-"""Pictures of what bench-pace has measured, for the docs: `make plots`.
+"""Pictures of what bench-pace and bench-spike have measured, for the docs: `make plots`.
 
 trade-off       what it costs to leave less for the trigger, planner by planner
 cpu-over-time   when the CPU seconds of a query are spent, between two triggers
 expected        what was expected of each cell, and what came
 by-scale        what one goal costs at each scale factor, and the least that any run has left
 upset           what becomes of plans whose statistics are off, and of those that a burst meets (bench-pace_upset)
+spike           how many rows wait before a stream, and in its ring, while threads insert as fast as they can (bench-spike)
 """
 
 from __future__ import annotations
@@ -148,6 +149,18 @@ def upset(cells: list[dict[str, Any]], query: str, place: Path) -> None:
     _save(figure, place)
 
 
+def spike(noted: dict[str, list[tuple[float, int, int]]], place: Path) -> None:
+    figure, (before, within) = plt.subplots(1, 2, figsize=(9, 3.4))
+    for name, found in noted.items():
+        at, queue, ring = zip(*found, strict=True)
+        before.plot(at, queue, linewidth=0.8, label=f"{name.rpartition(' ')[2]} threads")
+        within.plot(at, [rows / 1000 for rows in ring], linewidth=0.8)
+    before.set(title="rows that wait before the stream", xlabel="seconds")
+    within.set(title="rows in the ring, for the view, in thousands", xlabel="seconds")
+    before.legend()
+    _save(figure, place)
+
+
 def _save(figure: Any, place: Path, top: float = 1.0) -> None:
     figure.tight_layout(rect=(0, 0, 1, top))
     figure.savefig(place, metadata={"Date": None})
@@ -178,6 +191,9 @@ def main() -> None:
     upsets = last_result("pace_upset").get("details", {}).get("cells", [])
     for query in dict.fromkeys(cell["query"] for cell in upsets):
         upset(upsets, query, DOCS / f"upset-{query}.svg")
+    spikes = last_result("spike").get("details", {})
+    for engine in dict.fromkeys(name.partition(" ")[0] for name in spikes):
+        spike({name: noted for name, noted in spikes.items() if name.startswith(engine)}, DOCS / f"spike-{engine}.svg")
 
 
 if __name__ == "__main__":

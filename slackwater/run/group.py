@@ -65,6 +65,12 @@ class Group(Generic[A]):
         self._expected, self._patience = 0, 0.0  # how many asked at the same time when the last group was done; how long to wait for them
         self._took = 0.0  # seconds, the last group
 
+    @property
+    def rows_waiting(self) -> int:
+        """For whoever leads next."""
+        with self._lock:
+            return self._rows()
+
     def ask(
         self,
         asked: A,

@@ -74,7 +74,7 @@ def test_many_rows_that_left_are_left_out(many: int, most: int, spark_db: slackw
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("few", [0, 1_000_000])
 def test_whoever_writes_a_flush_writes_the_same(spark_db: slackwater.Session, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
-    monkeypatch.setattr("slackwater.run.flush.FEW", few)
+    monkeypatch.setattr("slackwater.run.written.FEW", few)
     spark_db.sql("CREATE TABLE t (g STRING, n DECIMAL(12,2), at TIMESTAMP)")
     spark_db.sql("CREATE MATERIALIZED VIEW v AS SELECT g, sum(n) AS total, max(at) AS last FROM t GROUP BY g")
     spark_db.sql(
