@@ -17,7 +17,7 @@ import pyarrow as pa
 from slackwater.catalog import Done, Table
 from slackwater.errors import QueryError, SlackwaterError
 from slackwater.run.change import Changed, change_table, numbered, run_what_is_due, write_arrow
-from slackwater.run.constraints import check_nulls
+from slackwater.run.constraints import check_here
 from slackwater.run.group import Asked, for_another
 from slackwater.run.keys import Keys, codes
 from slackwater.run.warehouse import Step, Warehouse
@@ -72,7 +72,7 @@ def _sound(arrivals: Iterable[Arrival], step: Step) -> list[tuple[Table, list[Ar
             table = step.before.table(arrival.table.name)
             if table.columns != arrival.table.columns:
                 raise QueryError(f'table "{table.name}" was created anew in the meantime', hint="run the statement again")
-            check_nulls(table, arrival.data)
+            check_here(table, arrival.data)
         except SlackwaterError as problem:
             arrival.fail(problem)
         else:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from slackwater.catalog import Table
-from slackwater.run.constraints import check_nulls, check_rows
+from slackwater.run.constraints import check_here, check_rows
 from slackwater.run.keys import MOST, Codes, Keys, codes
 from slackwater.run.warehouse import Step
 from slackwater.trace import Batch
@@ -31,7 +31,7 @@ class Arriving:
         self._keys = step.warehouse.keys.of(table, step.traces[table.name.lower()])
         passed = 0
         for piece in pieces:
-            check_nulls(table, piece)
+            check_here(table, piece)
             if self._keys is not None:
                 self._codes.append(codes(piece, table.primary_key))
                 passed += piece.num_rows

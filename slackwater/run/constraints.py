@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from functools import reduce
 from operator import or_
 
 import pyarrow as pa
 
-from slackwater.catalog import Table
+from slackwater.catalog import Stream, Table
 from slackwater.delta import KEPT
 from slackwater.delta.conditions import Wanted
 from slackwater.errors import QueryError, did_you_mean
@@ -18,15 +19,30 @@ from slackwater.sql import Piece
 from slackwater.trace import Batch, Files, Reading
 
 
-def check_nulls(table: Table, rows: pa.Table) -> None:
-    """No NULL where none may be, in rows that are here."""
+def check_here(table: Table, rows: pa.Table) -> None:
+    """No NULL where none may be, and no row that is too large, in rows that are here."""
     for column in dict.fromkeys((*table.primary_key, *table.required)):
         if rows.column(column).null_count:
             raise _has_null(table, column)
+    if isinstance(table, Stream) and (size := _larger_than(table.capacity.bytes, rows)):
+        raise _too_large(table, size)
+
+
+def _larger_than(limit: float, rows: pa.Table) -> int:
+    """The size of a row that is larger than so many bytes; 0 if none is."""
+    if rows.nbytes <= limit or rows.num_rows < 2:
+        return int(rows.nbytes) if rows.nbytes > limit else 0
+    half = rows.num_rows // 2
+    return _larger_than(limit, rows.slice(0, half)) or _larger_than(limit, rows.slice(half))
 
 
 def check_rows(step: Step, table: Table, batch: Batch, assigned: Collection[str] | None = None) -> None:
-    """The table's constraints over what arrived: no NULL where none may be, no key twice. `assigned`: the only columns that are new."""
+    """What a table demands of rows that an engine wrote: no NULL where none may be, no key twice, no row that is larger than a stream.
+
+    `assigned`: the only columns that are new.
+    """
+    if isinstance(table, Stream) and math.isfinite(table.capacity.bytes):
+        _check_sizes(step, table, batch)
     required = [c for c in dict.fromkeys((*table.primary_key, *table.required)) if assigned is None or c.lower() in assigned]
     if not required:
         return
@@ -57,6 +73,27 @@ def check_rows(step: Step, table: Table, batch: Batch, assigned: Collection[str]
             f'table "{table.name}" already has, or would get twice, the key ({", ".join(table.primary_key)}) = ({row["at"]})',
             hint="INSERT OR REPLACE or MERGE change rows that are there",
         )
+
+
+def _check_sizes(step: Step, stream: Stream, batch: Batch) -> None:
+    """Numbers and times are of no account beside the smallest ring; words and what is nested are."""
+    words = [c for c in stream.columns if c.type in ("string", "binary") or c.type.startswith(("array", "map", "struct"))]
+    if not words:
+        return
+    engine, trace = step.warehouse.engine, step.traces[stream.name.lower()]
+    name = engine.register(f"{trace.name}@arrived", trace, Reading(batch.added), step.warehouse.files, hidden=False)
+    sizes = (quote(c.name) if c.type in ("string", "binary") else f"CAST({quote(c.name)} AS STRING)" for c in words)
+    whole = " + ".join(f"coalesce(octet_length({size}), 0)" for size in sizes)
+    [found] = engine.arrow(f"SELECT CAST(max({whole}) AS BIGINT) AS size FROM {quote(name)}").to_pylist()
+    if (found["size"] or 0) > stream.capacity.bytes:
+        raise _too_large(stream, found["size"])
+
+
+def _too_large(stream: Stream, size: int) -> QueryError:
+    return QueryError(
+        f'a row of {size} bytes is larger than all that stream "{stream.name}" keeps, {stream.options["capacity"]}',
+        hint="give the stream a larger capacity, or leave out what makes the row so large",
+    )
 
 
 def _spans(batch: Batch, columns: Sequence[str], files: Files) -> Wanted:

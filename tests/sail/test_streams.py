@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -170,6 +171,28 @@ def test_nonsense_is_refused_and_nothing_else_is_touched(db: Session, statement:
         db.sql(statement)
     assert problem in str(caught.value)
     assert list(db.sql("SELECT * FROM total")) == [(2,)]
+
+
+def test_a_row_that_is_larger_than_the_ring_is_refused_by_every_door(db: Session, tmp_path: Path) -> None:
+    large = "x" * 3000
+    (tmp_path / "posts.csv").write_text(f"word\nc\n{large}\n")
+    db.sql("CREATE STREAM posts (word STRING) WITH (capacity = '2 KB', quiet = '0 seconds')")
+    db.sql("CREATE VIEW total AS SELECT count(*) AS n FROM posts")
+    db.insert("posts", [("a",)] * 3000)
+    doors: list[Callable[[], object]] = [
+        lambda: db.insert("posts", [("b",), (large,), ("c",)]),
+        lambda: db.insert("posts", [("b",)] * 5000 + [(large,)]),
+        lambda: db.sql(f"INSERT INTO posts VALUES ('b'), ('{large}')"),
+        lambda: db.sql("INSERT INTO posts SELECT repeat(name, 1000) FROM stations"),
+        lambda: db.sql(f"COPY posts FROM '{tmp_path}/posts.csv'"),
+    ]
+    for door in doors:
+        with pytest.raises(QueryError, match=r'a row of \d+ bytes is larger than all that stream "posts" keeps, 2 KB') as caught:
+            door()
+        assert caught.value.hint and "larger capacity" in caught.value.hint
+    db.insert("posts", [("d",)])
+    db.sql("INSERT INTO posts SELECT repeat(name, 10) FROM stations")
+    assert list(db.sql("SELECT * FROM total")) == [(3004,)]
 
 
 def test_what_streams_there_are_is_shown(db: Session) -> None:
