@@ -34,7 +34,7 @@ from slackwater.run.sail_faults import joined_by_hash
 from slackwater.run.sums import adds_here
 from slackwater.run.warehouse import Step
 from slackwater.run.written import NO_VERSION, Beside, Change, Everything, Statement, Sums
-from slackwater.spark import TAKEN, Engine
+from slackwater.spark import Engine
 from slackwater.sql import rename_relations
 from slackwater.trace import Batch, Trace
 
@@ -230,9 +230,9 @@ def _sums(reads: Reads, step: Step, otherwise: Callable[[], Statement | None]) -
 
 def _beside_or(reads: Reads, step: Step, rows: float, ours: Callable[[], Statement]) -> Statement:
     """A flush's statement: for the engine beside ours, if that may run it. `rows`: it may give."""
-    if rows <= TAKEN and may_run_beside(reads.plan, reads.left, step.warehouse) and (beside := step.warehouse.engine.beside) is not None:
+    if may_run_beside(reads.plan, reads.left, step.warehouse) and (beside := step.warehouse.engine.beside) is not None:
         with contextlib.suppress(SlackwaterError):  # it may end at any moment, and a file that is damaged Spark will name
-            return Beside(_text_of(reads, beside, step), beside, ours)
+            return Beside(_text_of(reads, beside, step), beside, rows, ours)
     return ours()
 
 

@@ -72,13 +72,22 @@ class Everything:
 
 @dataclass(frozen=True)
 class Beside:
-    """A statement that another engine answers as ours would, for much less. What it fails at is ours to run."""
+    """A statement that another engine answers as ours would, for much less. What it fails at is ours to run.
+
+    Few rows this process takes and writes; more than that the other engine writes, with several cores and without handing them over.
+    """
 
     text: str
     beside: Engine
+    rows: float  # that it may give
     otherwise: Callable[[], Statement]
 
     def write(self, path: AnyPath, directory: str, step: Step) -> str:
+        if self.rows > FEW:
+            now = self.text.replace(NO_VERSION, f"CAST({step.next_version(path.name)} AS BIGINT) AS {VERSION}")
+            if self.beside.has_written(self.text, now, directory, step.warehouse.files, path.columns):
+                return self.beside.kind
+            return self.otherwise().write(path, directory, step)
         rows = self.beside.exactly(self.text, (Column(SIDE, "string"), Column(ID, "string"), *path.columns))
         if rows is None:
             return self.otherwise().write(path, directory, step)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import shutil
 import tempfile
 import threading
@@ -384,6 +385,26 @@ class Engine:
         except (SlackwaterError, pa.ArrowException):
             pass  # of a file perhaps: the other engine will tell
         return None
+
+    def has_written(self, statement: str, now: str, directory: str, files: Files, columns: Sequence[Column]) -> bool:
+        """Whether this engine wrote a flush, `now`, that another one would write alike; if not, nothing of it is there.
+
+        `statement`: as it is every time; what has failed once is not tried again. The files are on this disk. They get to their place when
+        all are there: when a statement has failed, a task of it may still be writing.
+        """
+        if statement in self._failed:
+            return False
+        place = f"{directory}-by-{self.kind}"
+        try:
+            self.write(now, place, files, columns)
+        except SlackwaterError as problem:
+            if isinstance(problem, QueryError):
+                self._failed.add(statement)
+            files.remove(place)
+            return False
+        with contextlib.suppress(FileNotFoundError):  # there were no rows
+            os.rename(place, directory)
+        return True
 
     def taken(self, statement: str, columns: Sequence[Column], most: int = TAKEN) -> pa.Table | None:
         """The rows of a statement that gives few, in this process. None: it fails, or they are not few."""

@@ -22,6 +22,7 @@ import slackwater
 from slackwater.errors import QueryError, WarehouseError
 from slackwater.plan import Column
 from slackwater.spark import TAKEN, Engine
+from slackwater.trace import Files
 from tests.batch import talking_to
 
 
@@ -100,6 +101,47 @@ def test_a_small_refresh_runs_no_job_of_spark(db: slackwater.Session, spy: Spy) 
 def jobs(db: slackwater.Session) -> int:
     """How many Spark has run so far."""
     return len(db.spark.sparkContext.statusTracker().getJobIdsForGroup(None))
+
+
+@pytest.mark.xdist_group("spark")
+def test_a_large_refresh_is_written_by_sail(db: slackwater.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slackwater.run.written.FEW", -1)
+    orders_by_region(db)
+    db.sql("REFRESH VIEW v")
+    for _ in range(2):
+        change_orders(db)
+        before = jobs(db)
+        db.sql("REFRESH VIEW v")
+        assert jobs(db) == before
+        assert "run by sail" in str(db.sql("DESCRIBE HISTORY v").to_arrow().to_pylist()[0]["paths"])
+        assert answer(db) == sorted(db.recompute("v"), key=repr)
+        db.sql("INSERT INTO orders VALUES (2, 2, -5, NULL)")
+    db.sql("REFRESH VIEW v")
+    db.sql("INSERT INTO orders VALUES (99, 1, 1, NULL)")
+    db.sql("REFRESH VIEW v")  # which has nothing to write
+    assert answer(db) == sorted(db.recompute("v"), key=repr)
+
+
+@pytest.mark.xdist_group("spark")
+def test_of_a_large_refresh_that_sail_fails_at_nothing_stays(db: slackwater.Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("slackwater.run.written.FEW", -1)
+    orders_by_region(db)
+    db.sql("REFRESH VIEW v")
+    change_orders(db)
+    beside, write = db._warehouse.engine.beside, Engine.write
+    assert beside is not None
+    asked = []
+
+    def failing(self: Engine, statement: str, directory: str, files: Files, columns: Sequence[Column]) -> None:
+        write(self, statement, directory, files, columns)
+        if self is beside:
+            asked.append(statement)
+            raise QueryError("Sail has failed, when all was written")
+
+    monkeypatch.setattr(Engine, "write", failing)
+    db.sql("REFRESH VIEW v")
+    assert asked and answer(db) == sorted(CHANGED, key=repr)
+    assert not list(db._warehouse.files.root.rglob("*-by-sail*"))
 
 
 @pytest.mark.xdist_group("spark")
