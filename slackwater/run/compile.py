@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from sqlglot import exp
+
 from slackwater.catalog import Snapshot, Stream, Table, View
 from slackwater.errors import InternalError, Place, QueryError, SlackwaterError, Unsupported
 from slackwater.path import Path, cut
@@ -51,7 +53,7 @@ class Compiled:
     columns: tuple[Column, ...]
     paths: tuple[AnyPath, ...]
     answer: Node
-    order: tuple[str, ...] = ()
+    order: tuple[exp.Ordered, ...] = ()  # by columns that a reader sees
     query: Query | None = None
     reason: SlackwaterError | None = None
     plan: Node | None = None
@@ -181,16 +183,17 @@ def _scanned(plan: Node) -> tuple[str, ...]:
     return tuple(dict.fromkeys(node.relation for node in plan.walk() if isinstance(node, Scan)))
 
 
-def _order(query: Query, names: tuple[str, ...]) -> tuple[str, ...]:
+def _order(query: Query, names: tuple[str, ...]) -> tuple[exp.Ordered, ...]:
     """The order of the text, over the names that readers see."""
     shown = dict(zip(query.plan.names, names, strict=True))
     ordered = []
     for key in query.order:
         try:
-            renamed = key.transform(lambda node: column(shown[node.name]) if type(node).__name__ == "Column" else node)
+            renamed = key.transform(lambda node: column(shown[node.name]) if isinstance(node, exp.Column) else node)
         except KeyError as missing:
             raise InternalError(f"the order of a query uses a column it does not show: {missing}") from missing
-        ordered.append(renamed.sql(dialect="spark"))
+        assert isinstance(renamed, exp.Ordered)
+        ordered.append(renamed)
     return tuple(ordered)
 
 

@@ -103,7 +103,7 @@ def define_view(view: View, snapshot: Snapshot, warehouse: Warehouse, versions: 
         )
 
     name = f"{view.name.lower()}@" + ",".join(str(version) for version in at.values())
-    order = f"\nORDER BY {', '.join(form.order)}" if form.order else ""
+    order = f"\nORDER BY {', '.join(key.sql(dialect='spark') for key in form.order)}" if form.order else ""
     return warehouse.engine.define(name, render(form.answer.transform(pinned)) + order)
 
 

@@ -1,11 +1,12 @@
 """Answers that are there as they are asked for: some columns of a view, or of a table, whose rows this process reads without the engine.
 
 To hand the engine a query over rows that are there takes longer than to read them. So who asks for a view itself, or for some of its
-columns, and for nothing else, gets what its paths keep. What has to be computed, or to be put in order, the engine does.
+columns, and for nothing else, gets what its paths keep, in the view's own order. What has to be computed the engine does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,7 +25,8 @@ from slackwater.sql.syntax import tree_of
 from slackwater.trace import Trace
 
 MOST = 1_000_000  # rows that are looked at
-PLAIN = frozenset("tinyint smallint int bigint string boolean date decimal float double".split())  # types that all have alike
+ORDERED = frozenset("tinyint smallint int bigint string boolean date decimal".split())  # alike by Arrow and by engines
+PLAIN = ORDERED | frozenset(("float", "double"))  # types that all have alike
 
 
 class Kept(NamedTuple):
@@ -34,20 +36,30 @@ class Kept(NamedTuple):
     counted: str | None = None
 
 
+class Key(NamedTuple):
+    """What rows are ordered by."""
+
+    kept: Kept
+    descends: bool
+    nulls_first: bool
+
+
 @dataclass(frozen=True)
 class Stored:
-    """The columns of a trace, at a version, that are an answer; and what they are called in it."""
+    """The columns of a trace, at a version, that are an answer, what they are called in it, and its order."""
 
     trace: Trace
     version: int
     columns: tuple[Kept, ...]
     names: tuple[str, ...]
+    order: tuple[Key, ...] = ()
 
     def rows(self, warehouse: Warehouse) -> pa.Table:
         types = {column.name: column for column in self.trace.columns}
-        needed = dict.fromkeys(name for kept in self.columns for name in kept if name is not None)
+        needed = dict.fromkeys(name for kept in (*self.columns, *(key.kept for key in self.order)) for name in kept if name is not None)
         rows = warehouse.files.rows_as(self.trace.at(self.version), arrow_schema(tuple(types[name] for name in needed)))
-        return pa.table([_shown(rows, kept) for kept in self.columns], names=list(self.names))
+        shown = pa.table([_shown(rows, kept) for kept in self.columns], names=list(self.names))
+        return shown.take(_ordered(rows, self.order)) if self.order else shown
 
 
 def stored(query: str, snapshot: Snapshot, warehouse: Warehouse) -> Stored | None:
@@ -58,21 +70,39 @@ def stored(query: str, snapshot: Snapshot, warehouse: Warehouse) -> Stored | Non
     relation = snapshot.relations.get(named[0].lower())
     if relation is None:
         return None
+    order: tuple[exp.Ordered, ...] = ()
     if isinstance(relation, Table):
         trace, kept = snapshot.traces[relation.name.lower()], {column.name.lower(): Kept(column.name) for column in relation.columns}
         version = trace.version
     else:
         form = compiled(relation.name, snapshot, warehouse)
-        if relation.answer is None or form.order or len(form.buffers) != 1:
+        if relation.answer is None or len(form.buffers) != 1:
             return None
         trace, version = snapshot.traces[form.buffers[0]], relation.answer.buffers[form.buffers[0]]
-        kept = {name.lower(): column for name, column in _columns_kept(form.answer).items()}
+        kept, order = {name.lower(): column for name, column in _columns_kept(form.answer).items()}, form.order
     shown = [(column.name, column.name) for column in relation.columns] if named[1] is None else named[1]
     columns = tuple(kept.get(name.lower(), Kept("")) for name, _ in shown)
-    types = {column.name: column.type for column in trace.columns}
-    if not all(types.get(name, "").partition("(")[0] in PLAIN for name, _ in columns) or trace.at(version).rows > MOST:
+    keys = tuple(_key(each, kept) for each in order)
+    types = {column.name: column.type.partition("(")[0] for column in trace.columns}
+    if not all(types.get(name) in PLAIN for name, _ in columns) or not all(types.get(key.kept.column) in ORDERED for key in keys):
         return None
-    return Stored(trace, version, columns, tuple(called for _, called in shown))
+    return None if trace.at(version).rows > MOST else Stored(trace, version, columns, tuple(called for _, called in shown), keys)
+
+
+def _key(ordered: exp.Ordered, kept: Mapping[str, Kept]) -> Key:
+    by = kept.get(ordered.this.name.lower()) if isinstance(ordered.this, exp.Column) else None
+    return Key(by or Kept(""), bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first")))
+
+
+def _ordered(rows: pa.Table, order: Sequence[Key]) -> pa.Array:
+    """The places of rows, in an order. Arrow has all NULLs at one end, whatever they are ordered by; so these are keys of their own."""
+    columns, by = list[pa.ChunkedArray](), list[tuple[str, str]]()
+    for key in order:
+        values = _shown(rows, key.kept)
+        for column, descends in ((values.is_null(), key.nulls_first), (values, key.descends)):
+            by.append((str(len(columns)), "descending" if descends else "ascending"))
+            columns.append(column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column)
+    return pc.sort_indices(pa.table(columns, names=[name for name, _ in by]), sort_keys=by)
 
 
 def _columns_of_one_relation(query: str) -> tuple[str, list[tuple[str, str]] | None] | None:

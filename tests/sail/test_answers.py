@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -217,3 +218,35 @@ def test_what_is_stored_is_what_the_engine_would_give(db: Session, asked: list[s
     computed = db.sql("SELECT * FROM kinds WHERE true").to_arrow()
     assert stored.schema.types == computed.schema.types and stored.column_names == computed.column_names
     assert sorted(map(str, stored.to_pylist())) == sorted(map(str, computed.to_pylist()))
+
+
+@pytest.mark.parametrize("order", ["", "DESC", "NULLS LAST", "DESC NULLS FIRST"])
+def test_what_is_stored_is_in_the_order_of_its_view(db: Session, asked: list[str], order: str) -> None:
+    luck = random.Random(order)
+    kinds = {
+        "a": ("TINYINT", "-1Y", "2Y"), "b": ("BIGINT", "4L", "-9L"), "c": ("STRING", "'ä'", "'Z'", "'z'", "''"),
+        "d": ("BOOLEAN", "true", "false"), "e": ("DATE", "DATE '2026-01-02'", "DATE '1969-01-01'"),
+        "f": ("DECIMAL(38,2)", "7.25BD", "-99999999999999999999.5BD"),
+    }  # fmt: skip
+    db.sql(f"CREATE TABLE kinds (id INT, {', '.join(f'{name} {kind}' for name, (kind, *_) in kinds.items())})")
+    rows = (f"({id}, {', '.join(luck.choice(['NULL', *values]) for _, *values in kinds.values())})" for id in range(300))
+    db.sql(f"INSERT INTO kinds VALUES {', '.join(rows)}")
+    keys = [luck.choice([f"{name} {order}", name]) for name in luck.sample(sorted(kinds), len(kinds))]
+    text = f"SELECT {', '.join(kinds)}, count(*) AS n, sum(id) AS total FROM kinds GROUP BY {', '.join(kinds)} ORDER BY {', '.join(keys)}"
+    db.sql(f"CREATE MATERIALIZED VIEW ordered AS {text}")
+    asked.clear()
+    stored = list(db.sql("SELECT * FROM ordered"))
+    totals = list(db.sql("SELECT total FROM ordered"))
+    assert not asked
+    assert stored == list(db.sql(text)) and totals == [row[-1:] for row in stored]
+
+
+def test_an_order_that_arrow_might_see_differently_is_left_to_the_engine(db: Session, asked: list[str]) -> None:
+    db.sql("CREATE TABLE doubles (id INT, x DOUBLE)")
+    db.sql("INSERT INTO doubles VALUES (1, 2), (2, CAST('NaN' AS DOUBLE)), (3, NULL), (4, -1)")
+    db.sql("CREATE MATERIALIZED VIEW ordered AS SELECT id, x FROM doubles ORDER BY x")
+    db.sql("CREATE MATERIALIZED VIEW by_part AS SELECT region FROM orders GROUP BY region ORDER BY lower(region) DESC")
+    asked.clear()
+    assert [id for id, _ in db.sql("SELECT * FROM ordered")] == [3, 4, 1, 2]
+    assert list(db.sql("SELECT * FROM by_part")) == [("US",), ("EU",)]
+    assert len(asked) == 2
