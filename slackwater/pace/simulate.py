@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from slackwater.pace.flow import Flow, Moves, Numbers, Sizes, flow
-from slackwater.pace.price import CLEARLY, Price, weigh
+from slackwater.pace.price import CLEARLY, Price, derived
 from slackwater.plan import Node, Scan
 
 Paces = tuple[int, ...]  # by path
@@ -89,7 +89,7 @@ class PathModel:
         moved = np.asarray(sum((read or {}).get(name, each.moves.read) for name, each in sources.items()))
         several = len(sources) > 1
         there = met.before + (sum(each.before for each in sources.values()) if several else 0.0)
-        incremental = self.incremental.at(weigh(moved, met.moves.read, several), there)
+        incremental = self.incremental.at(moved, derived(moved, met.moves.read, several), there)
         full = self.full(np.asarray(sum(sources[each].after for each in self.scans)))
         return Costs(*(np.where(moved > 0, each, 0.0) for each in (incremental, full)))
 

@@ -20,12 +20,12 @@ from typing import Protocol
 
 from slackwater.errors import QueryError
 from slackwater.pace.given import learn_given
-from slackwater.pace.price import CLEARLY, learn_price, weigh
+from slackwater.pace.price import CLEARLY, Sums, derived, learn_price, size
 
 INCREMENTAL, FULL = "incremental", "full"
 FIRST = "first"  # of a path's flushes: in full, on an engine that is seldom warm
 WAYS = (INCREMENTAL, FULL, FIRST)
-PRICE = "price"  # no way: what incremental flushes cost by rows that moved and among how many, see pace/price.py
+PRICE = "price "  # and a size, no way: what incremental flushes cost by rows that moved and among how many, see pace/price.py
 ONCE_WARM = 0.6  # of what the first flush of a way took is what a later one is expected to take
 GUESSED = 0.3  # what that counts
 FADES = 0.7  # what an older flush still counts when a newer one is seen
@@ -159,9 +159,14 @@ def learn_flush(
     if choice is None or choice.how != INCREMENTAL or choice.cost is None:
         return known
     # As with the ways: an engine generates and compiles code for the first one.
-    weight, cost = (1.0, choice.cost) if PRICE in learned else (COLD, ONCE_WARM * choice.cost)
-    weighed = float(weigh(sum(moved), given, len(moved) > 2))
-    return {**known, PRICE: learn_price(weighed, there, cost, learned.get(PRICE, ()), weight, choice.incremental)}
+    weight, cost = (1.0, choice.cost) if prices(learned) else (COLD, ONCE_WARM * choice.cost)
+    way, rows = f"{PRICE}{size(sum(moved))}", (float(sum(moved)), float(derived(sum(moved), given, len(moved) > 2)), float(there))
+    return {**known, way: learn_price(*rows, cost, learned.get(way, ()), weight, choice.incremental)}
+
+
+def prices(learned: Learned) -> list[Sums]:
+    """What is known of incremental flushes, by their size."""
+    return [sums for way, sums in learned.items() if way.startswith(PRICE)]
 
 
 def _sums(rows: int, cost: float, weight: float) -> list[float]:
@@ -191,7 +196,7 @@ def cost_in_full(rows: int, learned: Learned, guess: Guess) -> float:
     """
     seen = learned.get(FULL) or learned.get(FIRST)
     cost = expected_cost(rows, seen, guess)
-    return DOUBTED * cost if PRICE in learned and (seen is None or _is_far(rows, seen)) else cost
+    return DOUBTED * cost if prices(learned) and (seen is None or _is_far(rows, seen)) else cost
 
 
 def _is_far(rows: int, sums: Sequence[float] | None) -> bool:

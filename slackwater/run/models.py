@@ -10,12 +10,12 @@ from slackwater.catalog import View
 from slackwater.pace.estimate import estimated_sizes
 from slackwater.pace.flow import Flow, Numbers
 from slackwater.pace.given import fitted, moved
-from slackwater.pace.price import Price, price
+from slackwater.pace.price import MOVED, Price, price
 from slackwater.pace.simulate import Costs, PathModel
 from slackwater.path import Path
 from slackwater.plan import Scan
 from slackwater.run.beside import guess_for
-from slackwater.run.choice import CATCH_UP_OVER, PRICE, Guess, Learned, cost_in_full
+from slackwater.run.choice import CATCH_UP_OVER, Guess, Learned, cost_in_full, prices
 from slackwater.run.compile import Compiled
 from slackwater.run.plans import in_full
 from slackwater.run.warehouse import Step, Warehouse
@@ -29,9 +29,9 @@ def path_model(path: Path, rows: Mapping[str, float], trace: Trace | None, learn
     sizes = estimated_sizes(path.top, rows, float(trace.rows) if trace is not None and trace.rows else None)
     scans = [node.relation for node in path.top.walk() if isinstance(node, Scan)]
     guess = guess_for(in_full(path).change, int(sum(rows[source] for source in scans)), warehouse)
-    guessed = Price(guess.fixed, guess.per_row, guess.per_row * guess.looked_through)
+    guessed = Price(guess.fixed, guess.per_row, (MOVED - 1) * guess.per_row, guess.per_row * guess.looked_through)
     full = priced(learned, guess)
-    model = PathModel(path.name, path.top, sizes, price(learned.get(PRICE, ()), guessed), full)
+    model = PathModel(path.name, path.top, sizes, price(prices(learned), guessed), full)
     return fitted(model, learned)
 
 

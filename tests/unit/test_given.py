@@ -16,7 +16,7 @@ from slackwater.plan import Aggregate, Column, Filter, Output, Scan
 LINES = Scan("lines", ("line",), (Column("line", "bigint"),))
 ORDERS = Aggregate(LINES, ("line",), (Output(Column("n", "bigint"), exp.Count(this=exp.Star())),))
 ALL, GROUPS = 4_000_000, 1_000_000
-PATH = PathModel("v/1", ORDERS, {LINES: ALL, ORDERS: GROUPS}, Price(0.1, 1e-6, 0.0), lambda rows: rows)
+PATH = PathModel("v/1", ORDERS, {LINES: ALL, ORDERS: GROUPS}, Price(0.1, 1e-6, 7e-6, 0.0), lambda rows: rows)
 
 
 def taught(paces: tuple[int, ...], give: object) -> PathModel:

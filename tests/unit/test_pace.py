@@ -124,7 +124,7 @@ def cost(fixed: float, per_row: float) -> dict[str, object]:
     def price(rows: np.ndarray) -> np.ndarray:
         return fixed + per_row * rows
 
-    return {"incremental": Price(fixed, per_row, 0.0), "full": price}
+    return {"incremental": Price(fixed, per_row, 7 * per_row, 0.0), "full": price}
 
 
 def average_and_above(fixed: float = 0.001, groups: float = 1000.0) -> Simulation:
@@ -168,7 +168,7 @@ def test_paces_that_are_looked_at_together_are_those_that_are_looked_at_alone(pa
 def test_a_table_that_is_read_twice_is_read_twice_in_full() -> None:
     again = Scan("lines", ("line",), (Column("line_2", "bigint"),))
     twice = Join(LINES, again, "semi", parse_one("line = line_2"))
-    path = PathModel("v/1", twice, {LINES: 100.0, again: 100.0, twice: 100.0}, Price(1e9, 0.0, 0.0), lambda rows: rows)
+    path = PathModel("v/1", twice, {LINES: 100.0, again: 100.0, twice: 100.0}, Price(1e9, 0.0, 0.0, 0.0), lambda rows: rows)
     simulation = Simulation((path,), {"lines": Arriving(0, inserts=100)})
     assert simulation.work((1,)).total == 200
 
